@@ -14,8 +14,11 @@ struct sass_family {
     bool target;      /* counts as an architecture-specific target instruction */
     bool tensor;      /* does tensor-core FLOPs */
     uint16_t opcodes[32];
+    const char *mnemonics[32]; /* parallel to opcodes: "HGMMA"; borrowed from arch.document */
     size_t opcode_count;
 };
+
+enum { LIMIT_FAMILIES = 16, LIMIT_DEVICE_MODELS = 8, LIMIT_ARCH_OPTIONS = 8 };
 
 struct arch {
     char name[16];          /* "sm_90a" */
@@ -31,8 +34,12 @@ struct arch {
     double max_clock_mhz;
     double memory_bytes_per_s;
     double dense_bf16_flops; /* peak at max_clock_mhz */
-    struct sass_family families[16];
+    struct sass_family families[LIMIT_FAMILIES];
     size_t family_count;
+    const char *devices[LIMIT_DEVICE_MODELS]; /* device models a submission may name; borrowed */
+    size_t device_count;
+    const char *options[LIMIT_ARCH_OPTIONS];  /* fixed compiler options for CUDA sources; borrowed */
+    size_t option_count;
     json_t *document;        /* the whole file, for GET /v1/archs/{name} */
 };
 

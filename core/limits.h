@@ -33,6 +33,8 @@ enum limits {
     LIMIT_TENSORS = 16,             /* count: tensors of a problem */
     LIMIT_AXES = 16,                /* count: axes of a problem */
     LIMIT_DIMS = 5,                 /* count: dimensions of a tensor or tensor map */
+    LIMIT_DISTRIBUTIONS = 8,        /* count: input distributions of a problem */
+    LIMIT_STRUCT_DEPTH = 4,         /* levels of struct arguments */
     LIMIT_WORKLOADS = 256,          /* count: workloads of a problem */
     LIMIT_WAIT_S = 60,              /* seconds: longest ?wait= */
 };

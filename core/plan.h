@@ -7,6 +7,7 @@
 #define CORE_PLAN_H
 
 #include "core/arch.h"
+#include "core/buf.h"
 #include "core/problem.h"
 
 enum buffer_init { BUFFER_POISON, BUFFER_ZERO, BUFFER_DATA, BUFFER_LAUNCH };
@@ -30,11 +31,12 @@ struct plan_tensor_map {
     char name[LIMIT_NAME + 1];
     enum plan_space space;
     int index;                            /* into problem.tensors or plan.buffers */
-    enum dtype dtype;
+    int data_type;                        /* value of CUtensorMapDataType */
+    int element_bits;                     /* in memory: 4 and 6 for the packed types of sm_100a */
     int rank;
     uint64_t offset_bytes;                /* base address offset into the tensor */
     uint64_t dims[LIMIT_DIMS];            /* innermost first, elements */
-    uint64_t strides[LIMIT_DIMS];         /* bytes; strides[0] is unused (element size) */
+    uint64_t strides[LIMIT_DIMS];         /* bytes; [0] unused: the driver takes &strides[1] */
     uint32_t box[LIMIT_DIMS];
     uint32_t element_strides[LIMIT_DIMS];
     int interleave, swizzle, l2_promotion, oob_fill; /* values of the CUtensorMap… enums */
@@ -62,6 +64,9 @@ struct plan_launch {
     size_t arg_count;
     bool cooperative, programmatic_dependent;
 };
+
+/* Scratch of one plan, all buffers together. Over the int range of core/limits.h. */
+#define PLAN_SCRATCH_BYTES (INT64_C(8) << 30)
 
 struct plan_define {
     char name[LIMIT_NAME + 1];
