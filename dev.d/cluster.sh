@@ -15,18 +15,18 @@ cluster_bindir()
     cb_dir=$(command -v initdb) && dirname "$cb_dir"
 }
 
-# as_user USER COMMAND…: runs it as USER (as oneself when USER is oneself), with no more privileges
-# than that user has, and dead as soon as the calling shell is (a fast shutdown for PostgreSQL).
-# Replaces the calling process: call it in a subshell or in the background.
+# as_user USER SIGNAL COMMAND…: becomes COMMAND as USER (as oneself when USER is oneself), with no more
+# privileges than that user has; it gets SIGNAL once the process that started it is gone.
+# Call it in the background or in a subshell: it does not return.
 as_user()
 {
-    au_user=$1
-    shift
+    au_user=$1 au_signal=$2
+    shift 2
     if [ "$au_user" = "$(id -un)" ]; then
-        exec setpriv --pdeathsig INT -- "$@"
+        exec setpriv --pdeathsig "$au_signal" -- "$@"
     fi
     exec setpriv --reuid "$(id -u "$au_user")" --regid "$(id -g "$au_user")" --clear-groups \
-        --inh-caps=-all --no-new-privs --pdeathsig INT -- "$@"
+        --inh-caps=-all --no-new-privs --pdeathsig "$au_signal" -- "$@"
 }
 
 # cluster_init USER DATA [OPTION…]: makes the cluster. The superuser is called ptxbench; who can reach
@@ -35,7 +35,7 @@ cluster_init()
 {
     ci_user=$1 ci_data=$2
     shift 2
-    (cd / && as_user "$ci_user" env -u PGDATA LC_ALL=C.UTF-8 "$(cluster_bindir)/initdb" \
+    (cd / && as_user "$ci_user" KILL env -u PGDATA LC_ALL=C.UTF-8 "$(cluster_bindir)/initdb" \
         --pgdata "$ci_data" --username ptxbench --auth trust --locale C.UTF-8 --encoding UTF8 "$@")
 }
 
@@ -46,7 +46,7 @@ cluster_run()
     cr_user=$1 cr_data=$2 cr_socket=$3
     shift 3
     cd / || exit 1
-    as_user "$cr_user" env -u PGDATA LC_ALL=C.UTF-8 "$(cluster_bindir)/postgres" \
+    as_user "$cr_user" INT env -u PGDATA LC_ALL=C.UTF-8 "$(cluster_bindir)/postgres" \
         -D "$cr_data" -k "$cr_socket" -c listen_addresses= -c unix_socket_permissions=0700 "$@"
 }
 
