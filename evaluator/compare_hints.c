@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluator/compare_hints.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Relative error over rounding up to which "less precise" is a better guess than "wrong". */
+#define DOWNGRADE_EXCESS 0.02
+
+/* How output and oracle go together, over elements where both are finite. */
+struct fit {
+    double oo, oy, yy, lowest, highest;
+    int64_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void hint(struct compare_result *r, const char *fmt, ...)
+{
+    if (r->hint_count == COMPARE_HINTS)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->hints[r->hint_count++], sizeof(r->hints[0]), fmt, ap);
+    va_end(ap);
+}
+
+/* Element of the oracle that belongs at i if every matrix had been written transposed. */
+static int64_t transposed(int64_t i, int64_t height, int64_t width)
+{
+    int64_t matrix = i / (height * width), at = i % (height * width);
+    return matrix * height * width + at % height * width + at / height;
+}
+
+static struct fit fit_of(const struct compare_task *t, int64_t n, bool transpose)
+{
+    struct fit f = {.lowest = INFINITY, .highest = -INFINITY};
+    int64_t width = t->shape[t->ndim - 1], height = t->ndim > 1 ? t->shape[t->ndim - 2] : 1;
+    for (int64_t i = 0; i < n; i++) {
+        double o = dtype_load(t->dtype, t->output, (size_t)i);
+        int64_t from = transpose ? transposed(i, height, width) : i;
+        double y = dtype_load(t->oracle_dtype, t->oracle, (size_t)from);
+        if (!isfinite(o) || !isfinite(y))
+            continue;
+        f.oo += o * o;
+        f.oy += o * y;
+        f.yy += y * y;
+        f.lowest = fmin(f.lowest, o);
+        f.highest = fmax(f.highest, o);
+        f.n++;
+    }
+    return f;
+}
+
+static double correlation(const struct fit *f)
+{
+    return f->oo > 0 && f->yy > 0 ? f->oy / sqrt(f->oo * f->yy) : 0;
+}
+
+/* Where the bad elements are, if they fill a part of the tensor and not all of it. */
+static void hint_region(const struct compare_task *t, struct compare_result *r)
+{
+    int64_t width = t->shape[t->ndim - 1], height = r->elements / (width ? width : 1);
+    int64_t rows = r->bad_high[0] - r->bad_low[0] + 1, columns = r->bad_high[1] - r->bad_low[1] + 1;
+    if ((rows == height && columns == width) || r->bad < rows * columns / 2)
+        return;
+    bool last = r->bad_high[0] == height - 1 && r->bad_high[1] == width - 1;
+    hint(r, "every bad element lies in rows %lld to %lld, columns %lld to %lld%s",
+         (long long)r->bad_low[0], (long long)r->bad_high[0], (long long)r->bad_low[1],
+         (long long)r->bad_high[1], last ? ": look at the last tile" : "");
+}
+
+static void hint_shape(const struct compare_task *t, struct compare_result *r)
+{
+    struct fit f = fit_of(t, r->elements, false);
+    if (f.n > 1 && f.lowest == f.highest) {
+        hint(r, "the whole output is %g", f.lowest);
+        return;
+    }
+    double c = correlation(&f), scale = f.yy > 0 ? f.oy / f.yy : 0;
+    if (c > 0.999 && fabs(scale - 1) > 0.005)
+        hint(r, "the output is %.6g times the oracle", scale);
+    else if (c < -0.999)
+        hint(r, "the output is %.6g times the oracle: the sign is wrong", scale);
+    if (fabs(c) > 0.9 || t->ndim < 2)
+        return;
+    struct fit turned = fit_of(t, r->elements, true);
+    if (correlation(&turned) > 0.99)
+        hint(r, "the output is the transpose of the oracle");
+}
+
+static void hint_precision(struct compare_result *r)
+{
+    if (r->bad_tiles && r->bad_tiles < r->tiles / 2)
+        hint(r, "%lld of %lld tiles are less precise than the rest, the worst from row %lld, column %lld",
+             (long long)r->bad_tiles, (long long)r->tiles, (long long)r->worst_tile.row,
+             (long long)r->worst_tile.column);
+    else
+        hint(r, "the error over rounding is %.1e: is a sum or a product kept in fp16 or bf16?",
+             r->excess);
+}
+
+void compare_hints(const struct compare_task *task, struct compare_result *r)
+{
+    if (r->unwritten)
+        hint(r, "%lld of %lld elements were never written", (long long)r->unwritten,
+             (long long)r->elements);
+    else if (r->nan)
+        hint(r, "%lld elements are NaN where the oracle is finite", (long long)r->nan);
+    if (r->inf)
+        hint(r, "%lld elements are infinite where the oracle is finite", (long long)r->inf);
+    if (!r->paper) {
+        hint_region(task, r);
+        hint_shape(task, r);
+    }
+    if (!r->strict && !r->nan && !r->inf && r->excess < DOWNGRADE_EXCESS)
+        hint_precision(r);
+}
