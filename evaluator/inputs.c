@@ -7,25 +7,7 @@
 
 #include "core/util.h"
 
-enum { BLOCK_ELEMENTS = 8, INTEGER_BOUND = 16, ROUNDS = 10 };
-
-static const char *const distribution_names[] = {
-    [DISTRIBUTION_NORMAL] = "normal",
-    [DISTRIBUTION_INTEGERS] = "integers",
-};
-
-const char *distribution_name(enum distribution d)
-{
-    return distribution_names[d];
-}
-
-int distribution_find(const char *name)
-{
-    for (int d = 0; d < DISTRIBUTION_COUNT; d++)
-        if (!strcmp(distribution_names[d], name))
-            return d;
-    return -1;
-}
+enum { BLOCK_ELEMENTS = 8, ROUNDS = 10 };
 
 struct seed seed_draw(void)
 {
@@ -99,15 +81,15 @@ static void make_normal_table(void)
     }
 }
 
-static double value_of(enum distribution d, uint32_t u)
+static double value_of(const struct distribution *d, uint32_t u)
 {
-    if (d == DISTRIBUTION_NORMAL)
-        return (double)normal_table[u];
-    return (int)(u * (2 * INTEGER_BOUND + 1) >> 16) - INTEGER_BOUND;
+    if (d->kind == DISTRIBUTION_NORMAL)
+        return d->mean + d->deviation * (double)normal_table[u];
+    return (double)(d->low + (u * (d->high - d->low + 1) >> 16));
 }
 
-void inputs_fill(struct seed s, enum distribution d, unsigned tensor, enum dtype t, void *out,
-                 int64_t n)
+void inputs_fill(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
+                 void *out, int64_t n)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_normal_table);

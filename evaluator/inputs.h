@@ -7,11 +7,12 @@
  * SC 2011). Key = the low 64 bits of the seed; counter = (element / 8, high 64 bits of the seed xor
  * tensor << 32). A block of 128 bits serves eight elements, 16 bits each.
  * Values: a 16-bit word u picks
- *   normal    entry u of a table of the 65,536 quantiles of N(0, 1) at (u + 1/2) / 65,536, each rounded
- *             to bf16 (so |x| <= 4.3): no logarithm, no cosine, nothing that two devices could round
- *             differently; a GPU is given the table.
- *   integers  (u * 33 >> 16) - 16: uniform in [-16, 16]. bf16 inputs and fp32 sums of their products
- *             are exact, fp16 sums are not. */
+ *   normal    mean + deviation * q[u], where q is a table of the 65,536 quantiles of N(0, 1) at
+ *             (u + 1/2) / 65,536, each rounded to bf16 (so |q| <= 4.3): no logarithm, no cosine, nothing
+ *             that two devices could round differently; a GPU is given the table.
+ *   integers  low + (u * (high - low + 1) >> 16): uniform. With bf16 inputs in [-16, 16] the fp32 sums
+ *             of their products are exact, fp16 sums are not.
+ */
 #ifndef EVALUATOR_INPUTS_H
 #define EVALUATOR_INPUTS_H
 
@@ -19,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/dtype.h"
+#include "core/problem.h"
 
 enum { SEED_BYTES = 16, SEED_TEXT = 33, POISON_BYTE = 0xff, NORMAL_TABLE = 65536 };
 
@@ -27,20 +28,14 @@ struct seed {
     uint64_t high, low;
 };
 
-/* Input sets of `check`, in the order in which they run. */
-enum distribution { DISTRIBUTION_NORMAL, DISTRIBUTION_INTEGERS, DISTRIBUTION_COUNT };
-
-const char *distribution_name(enum distribution d); /* "normal", "integers" */
-int distribution_find(const char *name);            /* enum distribution, or -1 */
-
 /* A fresh secret from the kernel's generator. */
 struct seed seed_draw(void);
 void seed_text(struct seed s, char out[SEED_TEXT]); /* 32 hex digits */
 bool seed_parse(const char *text, struct seed *out);
 
 /* Fills elements [0, n) of tensor number `tensor`. */
-void inputs_fill(struct seed s, enum distribution d, unsigned tensor, enum dtype t, void *out,
-                 int64_t n);
+void inputs_fill(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
+                 void *out, int64_t n);
 
 /* Fills n bytes with POISON_BYTE: a NaN in every float type (with bits no arithmetic gives: the
  * hardware's own NaN is positive), -1 in every integer type. */

@@ -14,6 +14,9 @@
 #include "evaluator/compare.h"
 #include "evaluator/inputs.h"
 
+static const struct distribution normal = {.kind = DISTRIBUTION_NORMAL, .deviation = 1};
+static const struct distribution integers = {.kind = DISTRIBUTION_INTEGERS, .low = -16, .high = 16};
+
 enum { M = 192, N = 160, K = 512 };
 
 /* A is M x K, B is N x K; y = A B^T in double; out is what a kernel made of it, in bf16. */
@@ -22,7 +25,7 @@ static double y[M * N];
 static uint16_t out[M * N];
 static const int64_t shape[] = {M, N};
 
-static void make_inputs(enum distribution d)
+static void make_inputs(const struct distribution *d)
 {
     struct seed seed = {1, 2};
     inputs_fill(seed, d, 0, DTYPE_f32, a, M * K);
@@ -113,7 +116,7 @@ static bool hinted(const struct compare_result *r, const char *word)
 static void honest_kernels_are_strict(void **state)
 {
     (void)state;
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     struct compare_result r = judge(true);
     assert_true(r.paper && r.strict && r.exact && r.excess == 0);
     fill(product_f32, 0, M);
@@ -127,7 +130,7 @@ static void downgrades_are_loose(void **state)
 {
     (void)state;
     double (*const downgrades[])(int, int) = {product_f16, product_split, product_truncated};
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     for (size_t i = 0; i < 3; i++) {
         fill(downgrades[i], 0, M);
         struct compare_result r = judge(false);
@@ -140,13 +143,13 @@ static void downgrades_are_loose(void **state)
 static void a_small_part_done_badly_is_seen(void **state)
 {
     (void)state;
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     fill(product_f16, 70, 72); /* 2 rows of 192: too little for the tensor's own figure */
     struct compare_result r = judge(false);
     assert_false(r.strict);
     assert_true(r.excess < 4e-4 && r.bad_rows > 0);
     assert_in_range(r.worst_row.row, 70, 71);
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     for (int i = 128; i < 192; i++)
         for (int j = 64; j < 128; j++)
             dtype_store(DTYPE_bf16, out, (size_t)(i * N + j), product_f16(i, j));
@@ -161,7 +164,7 @@ static void a_small_part_done_badly_is_seen(void **state)
 static void integers_demand_every_bit(void **state)
 {
     (void)state;
-    make_inputs(DISTRIBUTION_INTEGERS);
+    make_inputs(&integers);
     fill(product_f32, 0, M);
     struct compare_result r = judge(true);
     assert_true(r.paper && r.strict && r.exact);
@@ -175,7 +178,7 @@ static void integers_demand_every_bit(void **state)
 static void one_element_is_enough(void **state)
 {
     (void)state;
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     dtype_store(DTYPE_bf16, out, 100 * N + 17, y[100 * N + 17] * 1.05 + 0.05);
     struct compare_result r = judge(false);
     assert_false(r.paper);
@@ -190,7 +193,7 @@ static void non_finite_values_are_bad(void **state)
 {
     (void)state;
     const uint16_t infinity = 0x7f80, nan = 0x7fff, poison = 0xffff;
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     out[5] = infinity;
     out[6] = nan;
     out[7] = poison;
@@ -214,7 +217,7 @@ static void non_finite_values_are_bad(void **state)
 static void zeros_have_no_sign(void **state)
 {
     (void)state;
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     y[9] = 0;
     out[9] = 0x8000;
     struct compare_result r = judge(true);
@@ -224,7 +227,7 @@ static void zeros_have_no_sign(void **state)
 static void guesses_name_the_cause(void **state)
 {
     (void)state;
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     for (int i = 0; i < M * N; i++)
         dtype_store(DTYPE_bf16, out, (size_t)i, y[i] * 2);
     struct compare_result r = judge(false);
@@ -236,7 +239,7 @@ static void guesses_name_the_cause(void **state)
     memset(out, 0, sizeof(out));
     r = judge(false);
     assert_true(hinted(&r, "whole output is 0"));
-    make_inputs(DISTRIBUTION_NORMAL);
+    make_inputs(&normal);
     for (int i = 128; i < M; i++)
         memset(&out[i * N + 128], 0, (N - 128) * sizeof(*out));
     r = judge(false);

@@ -14,6 +14,8 @@
 #include "core/util.h"
 #include "evaluator/inputs.h"
 
+static const struct distribution normal = {.kind = DISTRIBUTION_NORMAL, .deviation = 1};
+static const struct distribution integers = {.kind = DISTRIBUTION_INTEGERS, .low = -16, .high = 16};
 static const struct seed seed = {0x0123456789abcdef, 0xfedcba9876543210};
 
 /* Philox4x32-10 known answers of the Random123 distribution (kat_vectors), seen through the integers:
@@ -23,7 +25,7 @@ static void bits_are_philox(void **state)
     (void)state;
     static const uint32_t words[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     double got[8];
-    inputs_fill((struct seed){0, 0}, DISTRIBUTION_INTEGERS, 0, DTYPE_f64, got, 8);
+    inputs_fill((struct seed){0, 0}, &integers, 0, DTYPE_f64, got, 8);
     for (int i = 0; i < 8; i++) {
         uint32_t u = words[i / 2] >> (16 * (i % 2)) & 0xffff;
         assert_int_equal((int)got[i], (int)(u * 33 >> 16) - 16);
@@ -34,10 +36,10 @@ static void values_do_not_depend_on_the_length(void **state)
 {
     (void)state;
     uint16_t whole[1000], part[1000];
-    inputs_fill(seed, DISTRIBUTION_NORMAL, 1, DTYPE_bf16, whole, 1000);
+    inputs_fill(seed, &normal, 1, DTYPE_bf16, whole, 1000);
     for (int n = 1; n < 40; n++) {
         memset(part, 0, sizeof(part));
-        inputs_fill(seed, DISTRIBUTION_NORMAL, 1, DTYPE_bf16, part, n);
+        inputs_fill(seed, &normal, 1, DTYPE_bf16, part, n);
         assert_memory_equal(part, whole, (size_t)n * 2);
         assert_int_equal(part[n], 0);
     }
@@ -50,10 +52,10 @@ static void tensors_and_seeds_differ(void **state)
     static uint16_t a[N], b[N];
     const struct seed others[] = {{seed.high ^ 1, seed.low}, {seed.high, seed.low ^ 1},
                                   {seed.high ^ 1ull << 63, seed.low}, {seed.high, seed.low ^ 1ull << 63}};
-    inputs_fill(seed, DISTRIBUTION_NORMAL, 0, DTYPE_bf16, a, N);
+    inputs_fill(seed, &normal, 0, DTYPE_bf16, a, N);
     for (size_t o = 0; o <= COUNT_OF(others); o++) {
         bool other_tensor = o == COUNT_OF(others);
-        inputs_fill(other_tensor ? seed : others[o], DISTRIBUTION_NORMAL, other_tensor, DTYPE_bf16, b, N);
+        inputs_fill(other_tensor ? seed : others[o], &normal, other_tensor, DTYPE_bf16, b, N);
         int equal = 0;
         for (int i = 0; i < N; i++)
             equal += a[i] == b[i];
@@ -67,7 +69,7 @@ static void normal_has_the_moments_of_a_normal(void **state)
     enum { N = 1 << 20 };
     float *x = malloc(N * sizeof(*x));
     assert_non_null(x);
-    inputs_fill(seed, DISTRIBUTION_NORMAL, 0, DTYPE_f32, x, N);
+    inputs_fill(seed, &normal, 0, DTYPE_f32, x, N);
     double m1 = 0, m2 = 0, m4 = 0, beyond = 0;
     for (int i = 0; i < N; i++) {
         double v = (double)x[i];
@@ -93,7 +95,7 @@ static void normal_table_is_frozen(void **state)
     enum { N = 1 << 16 };
     static uint16_t x[N];
     char hex[SHA256_HEX];
-    inputs_fill(seed, DISTRIBUTION_NORMAL, 7, DTYPE_bf16, x, N);
+    inputs_fill(seed, &normal, 7, DTYPE_bf16, x, N);
     sha256_hex(x, sizeof(x), hex);
     assert_string_equal(hex, "1974836f8577b9f17d1cabbf2d6ad198f682fd716e55c16b616dd47af1fddef4");
 }
@@ -105,7 +107,7 @@ static void integers_are_uniform(void **state)
     int32_t *x = malloc(N * sizeof(*x));
     int count[33] = {0};
     assert_non_null(x);
-    inputs_fill(seed, DISTRIBUTION_INTEGERS, 0, DTYPE_i32, x, N);
+    inputs_fill(seed, &integers, 0, DTYPE_i32, x, N);
     for (int i = 0; i < N; i++) {
         assert_in_range(x[i] + 16, 0, 32);
         count[x[i] + 16]++;
