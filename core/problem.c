@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookups on a loaded problem, and the loading of the whole catalogue. The document's schema is in
+// core/problem_read.c.
+#include "core/problem.h"
+
+#include <limits.h>
+
+#include "core/catalog.h"
+#include "core/problem_read.h"
+#include "core/util.h"
+
+enum err problems_load(struct problems *out, const char *home, struct fault *f)
+{
+    *out = (struct problems){0};
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s/problems", home);
+    struct catalog c;
+    enum err e = catalog_open(&c, folder, "problem.json", f);
+    if (e != ERR_NONE)
+        return e;
+    if (!c.count)
+        e = fault_set(f, ERR_NOT_FOUND, "no problem in %s", folder);
+    else if (!(out->items = calloc(c.count, sizeof(*out->items))))
+        e = fault_set(f, ERR_NO_MEMORY, "cannot load %zu problems", c.count);
+    for (size_t i = 0; e == ERR_NONE && i < c.count; i++) {
+        struct problem *p = &out->items[out->count];
+        int n = snprintf(p->folder, sizeof(p->folder), "%s/%s", folder, c.names[i]);
+        if (n < 0 || n >= (int)sizeof(p->folder)) {
+            e = fault_set(f, ERR_INVALID, "cannot load %s: the path is too long", c.names[i]);
+            break;
+        }
+        p->document = catalog_document(folder, c.names[i], "problem.json", f);
+        if (!p->document) {
+            e = ERR_INVALID;
+            break;
+        }
+        out->count++;
+        struct faults faults = {0};
+        problem_read(p, &faults);
+        e = catalog_verdict(folder, c.names[i], "problem.json", &faults, f);
+    }
+    catalog_release(&c);
+    if (e != ERR_NONE)
+        problems_release(out);
+    return e;
+}
+
+void problems_release(struct problems *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        free(p->items[i].workloads);
+        json_decref(p->items[i].document);
+    }
+    free(p->items);
+    *p = (struct problems){0};
+}
+
+const struct problem *problems_find(const struct problems *p, const char *name)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (!strcmp(p->items[i].name, name))
+            return &p->items[i];
+    return NULL;
+}
+
+const struct workload *problem_workload(const struct problem *p, const char *name)
+{
+    for (size_t i = 0; i < p->workload_count; i++)
+        if (!strcmp(p->workloads[i].name, name))
+            return &p->workloads[i];
+    return NULL;
+}
+
+int problem_tensor(const struct problem *p, const char *name)
+{
+    for (size_t i = 0; i < p->tensor_count; i++)
+        if (!strcmp(p->tensors[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+void problem_as_oracle(const struct problem *p, struct problem *out)
+{
+    *out = *p;
+    for (size_t i = 0; i < out->tensor_count; i++)
+        out->tensors[i].dtype = out->tensors[i].oracle_dtype;
+}
+
+size_t problem_vars(const struct problem *p, const struct workload *w, int num_sms,
+                    struct expr_var *vars)
+{
+    for (size_t i = 0; i < p->axis_count; i++)
+        vars[i] = (struct expr_var){p->axes[i], w->axes[i]};
+    vars[p->axis_count] = (struct expr_var){"num_sms", num_sms};
+    return p->axis_count + 1;
+}
+
+/* An expression over the axes alone: without the last variable, num_sms. */
+static int64_t over_axes(const struct problem *p, const struct workload *w, const char *text)
+{
+    struct expr_var vars[LIMIT_AXES + 1];
+    size_t count = problem_vars(p, w, 0, vars) - 1;
+    int64_t v = 0;
+    if (expr_eval(text, vars, count, &v, NULL) != ERR_NONE)
+        abort(); /* validated at load */
+    return v;
+}
+
+int64_t problem_shape(const struct problem *p, const struct workload *w, size_t i,
+                      int64_t shape[LIMIT_DIMS])
+{
+    int64_t elements = 1;
+    for (int d = 0; d < p->tensors[i].ndim; d++) {
+        shape[d] = over_axes(p, w, p->tensors[i].dims[d]);
+        elements *= shape[d];
+    }
+    return elements;
+}
+
+int64_t problem_flops(const struct problem *p, const struct workload *w)
+{
+    return over_axes(p, w, p->flops);
+}
+
+int64_t problem_bytes(const struct problem *p, const struct workload *w)
+{
+    return over_axes(p, w, p->bytes);
+}
