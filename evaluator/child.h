@@ -23,7 +23,8 @@ struct child_spec {
     const char *program;            /* sibling in program_dir() */
     const char *const *arguments;   /* after the program's own name; NULL-terminated; NULL: none */
     const struct child_input *input;
-    size_t input_count;             /* stdin is closed after the last one */
+    size_t input_count;
+    bool hold_input;                /* stdin stays open until the child ends; else closed after input */
     int64_t timeout_ms;             /* wall clock; at its end the whole group is killed */
     int64_t memory_bytes;           /* resident ceiling of the group's leader and its children; 0: none */
     size_t output_max;              /* bytes of all frames together */
