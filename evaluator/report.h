@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report: one JSON document of an evaluation, schema 1. Stored verbatim, shown by the command line
+ * and the page, read by agents. report_begin() lays every member down in the order below, null or empty;
+ * what the stages learn fills them in, so a report that stopped early has the same shape.
+ *
+ * { "schema": 1,
+ *   "id": "…",                        only if the caller has one
+ *   "verdict": "PASSED",              core/verdicts.def
+ *   "flags": ["loose"],               core/flags.def
+ *   "detail": "one sentence",         why, when not PASSED, else null
+ *   "problem", "workload", "arch", "device": "cpu", "device_model": "ptxvm", "language", "mode": "…",
+ *   "speedup": null | {"value": 1.02, "ci95": [1.01, 1.03]},
+ *   "candidate_us": null | number,  "baseline": null | {"name", "version", "us"},
+ *   "target": {"executed": true | false | null,   were target instructions of the arch executed?
+ *              "families": {"gmma": {"static": n | null, "warps": n | null, "threads": n | null}},
+ *              "tensor_share": null | number,     share of the problem's FLOPs
+ *              "reason": "why something is null" | null},
+ *   "stages": [{"name": "compile", "state": "passed|failed|skipped", "wall_ms": 1.2, "detail": "…"?}],
+ *   "compile": null | {"compiler", "options", "warnings": [{"code", "line", "text"}], "log_truncated"},
+ *   "kernels": [{"name", "symbol", "registers", "spill_store_bytes", "spill_load_bytes",
+ *                "shared_bytes", "local_bytes", "param_bytes"}],
+ *   "check": null | {"rule": "paper", "paper": true, "strict": true | null,
+ *     "trials": [{"distribution": "normal", "seed": "32 hex digits", "deterministic": true | null,
+ *       "tensors": [{"name": "C", "max_abs", "max_rel", "bad", "elements", "nonfinite", "unwritten",
+ *         "mismatches", "excess", "paper", "exact", "strict": true | false | null, "hints": ["…"],
+ *         if bad:         "first_bad": {"index": [i, j], "got", "want"},
+ *                         "bad_box": {"rows": [a, b], "columns": [a, b]},
+ *         if not strict:  "worst_tile": {"row", "column", "excess"}, "worst_row": {…},
+ *                         "bad_tiles", "tiles", "bad_rows"}]}]},
+ *   "faults": [what the executor found: see ptxvm_fault_json(), with "launch": index in the plan],
+ *   "counts": null | {"thread_instructions", "warp_instructions", "ctas"},   one run of the plan
+ *   "sandbox": ["seccomp", …],        layers that every child of this evaluation had
+ *   "versions": {"ptxbench", "nvrtc", "ptxas"},
+ *   "epoch": 1,                       raised when verdicts of older reports are no longer comparable
+ *   "cubin_sha256": null | "…", "source_sha256": "…",
+ *   "seeds": ["…"],                   secret until now: what the inputs were made of (evaluator/inputs.h)
+ *   "wall_ms": 1234.5 } */
+#ifndef EVALUATOR_REPORT_H
+#define EVALUATOR_REPORT_H
+
+#include <jansson.h>
+
+#include "core/submission.h"
+#include "core/words.h"
+#include "evaluator/compile.h"
+
+enum { REPORT_SCHEMA = 1, REPORT_EPOCH = 1 };
+
+enum stage_state { STAGE_PASSED, STAGE_FAILED, STAGE_SKIPPED };
+
+const char *stage_state_name(enum stage_state s); /* "passed", … */
+
+/* The whole shape. `model` is the device's name for people, `id` may be NULL. New reference. */
+json_t *report_begin(const struct submission *s, const char *device, const char *model,
+                     const char *id);
+
+/* Appends a row of "stages". `detail` may be NULL or "". */
+void report_stage(json_t *report, enum stage stage, enum stage_state state, double wall_ms,
+                  const char *detail);
+
+/* Copies what the compile child said. */
+void report_compile(json_t *report, const struct compile_result *compiled);
+
+/* Copies an answer of a runner: members check, faults, counts, families (see evaluator/runner.h). */
+void report_check(json_t *report, const json_t *answer, const struct arch *arch);
+
+/* Verdict, flags, sentence and time: what is known last. */
+void report_end(json_t *report, enum verdict verdict, unsigned flags, const char *detail,
+                double wall_ms);
+
+#endif

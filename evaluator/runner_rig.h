@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A rig: one module on the CPU device together with all that its plan needs, ready to run: tensors mapped
+ * from host memory (inputs read-only), scratch buffers, parameters laid out as the driver does. The
+ * candidate and the oracle get a rig each, so neither can see the other's memory. */
+#ifndef EVALUATOR_RUNNER_RIG_H
+#define EVALUATOR_RUNNER_RIG_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/plan.h"
+#include "evaluator/ptxvm/ptxvm.h"
+
+struct rig_spec {
+    const struct problem *problem;   /* for the oracle: problem_as_oracle() */
+    const struct workload *workload;
+    const struct arch *arch;
+    const struct plan *plan;
+    const char *ptx;
+    size_t ptx_len;
+    const json_t *symbols;           /* {name expression: symbol}; NULL: a kernel's name is its symbol */
+    void *const *tensors;            /* host memory of each tensor of the problem, 256-byte aligned */
+    uint64_t thread_instructions;    /* budget of one run of the plan */
+    int64_t plan_ms;                 /* wall time of one run of the plan */
+};
+
+/* Dynamic counts of one run of the plan. */
+struct rig_counts {
+    uint64_t thread_instructions, warp_instructions, ctas;
+    struct {
+        uint64_t warps, threads;
+    } families[LIMIT_FAMILIES]; /* as in arch->families */
+};
+
+/* How a run went. */
+struct rig_run {
+    enum ptxvm_status status; /* PTXVM_OK, or that of the launch that ended the run */
+    char detail[LIMIT_DETAIL]; /* which launch and why; "" if all went well */
+    json_t *fault;             /* for report.faults; NULL if all went well; owned */
+    struct rig_counts counts;
+};
+
+struct rig;
+
+/* Borrows everything in `spec` while it lives, except the PTX text. NULL with a fault: ERR_INVALID the
+ * PTX does not parse or load, ERR_UNAVAILABLE the plan needs what this device does not have,
+ * ERR_NO_MEMORY. */
+struct rig *rig_new(const struct rig_spec *spec, struct fault *f);
+void rig_free(struct rig *rig); /* NULL is fine */
+
+/* Initialises the scratch buffers and runs every launch of the plan in order. Module variables keep what
+ * the last run left in them, as they do on hardware. */
+void rig_run(struct rig *rig, struct rig_run *out);
+void rig_run_release(struct rig_run *run);
+
+/* Bytes of scratch buffer i of the plan, valid until the next run. */
+const void *rig_buffer(struct rig *rig, size_t i);
+/* What the kernels have printed so far, at most LIMIT_LOG. */
+const struct buf *rig_log(const struct rig *rig);
+
+#endif
