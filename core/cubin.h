@@ -11,14 +11,21 @@
 #include "core/arch.h"
 #include "core/err.h"
 
+struct cubin_strings {
+    const char *text;    /* borrowed; its last byte is NUL */
+    uint64_t len;
+};
+
 struct cubin {
     const uint8_t *data; /* borrowed */
     size_t len;
     int sm;              /* 90 for sm_90a */
-    unsigned section_count;
-    /* section header table and the sections every lookup needs; offsets are checked at open */
+    bool linked;         /* an executable, not a relocatable file */
+    /* Checked at open, for the reader's own use: */
     uint64_t section_table;
-    unsigned section_names, symbols, symbol_names, info;
+    unsigned section_count, info;
+    struct cubin_strings section_names, symbol_names;
+    const uint8_t *symbols;
     uint64_t symbol_count;
 };
 
@@ -38,10 +45,12 @@ struct cubin_function {
     const char *name;        /* borrowed, NUL-terminated, mangled */
     bool entry;
     unsigned section;        /* of its .text */
+    uint32_t symbol;
     const uint8_t *code;     /* borrowed */
     size_t code_len;         /* bytes; instructions are 16 bytes */
+    /* Filled by cubin_find only: */
     int registers;           /* per thread; -1: not said */
-    uint64_t shared_bytes;   /* static, per block; reserved bytes of the architecture included */
+    uint64_t shared_bytes;   /* static, per block; without what the architecture reserves */
     uint64_t local_bytes;    /* per-thread stack frame */
     uint64_t param_bytes;
     int max_threads[3];      /* .maxntid or .reqntid; 0: not said */
@@ -52,8 +61,9 @@ struct cubin_function {
     struct cubin_param params[CUBIN_PARAMS]; /* sorted by ordinal */
 };
 
-/* Next function with code; start with *at = 0. False at the end. */
+/* Next function with code; start with *at = 0. False at the end. Cheap: names and code only. */
 bool cubin_next(const struct cubin *c, unsigned *at, struct cubin_function *out);
+/* A function by its mangled name, with everything known about it. */
 bool cubin_find(const struct cubin *c, const char *name, struct cubin_function *out);
 
 /* Bytes of module-scope variables: writable (.nv.global and .nv.global.init) and constant. */
