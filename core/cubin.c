@@ -58,6 +58,7 @@ struct section {
 struct symbol {
     const char *name;
     unsigned type, binding, other, section;
+    uint64_t size;
 };
 
 static bool inside(const struct cubin *c, uint64_t offset, uint64_t size)
@@ -95,7 +96,8 @@ static bool symbol_get(const struct cubin *c, uint64_t index, struct symbol *out
         return false;
     const uint8_t *p = c->symbols + index * sizeof(Elf64_Sym);
     *out = (struct symbol){.name = string_at(&c->symbol_names, u32_at(p)), .type = p[4] & 15,
-                           .binding = p[4] >> 4, .other = p[5], .section = u16_at(p + 6)};
+                           .binding = p[4] >> 4, .other = p[5], .section = u16_at(p + 6),
+                           .size = u64_at(p + 16)};
     return true;
 }
 
@@ -299,19 +301,32 @@ bool cubin_find(const struct cubin *c, const char *name, struct cubin_function *
     return false;
 }
 
+static uint64_t saturating_add(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
 static uint64_t sum_sections(const struct cubin *c, const char *prefix)
 {
     uint64_t sum = 0;
     struct section s;
     for (unsigned i = 0; section_get(c, i, &s); i++)
         if (starts(s.name, prefix))
-            sum = s.size > UINT64_MAX - sum ? UINT64_MAX : sum + s.size;
+            sum = saturating_add(sum, s.size);
     return sum;
 }
 
+/* ptxas keeps only 32 bits of a section's size, but all of a symbol's: the larger sum is the truth. */
 uint64_t cubin_global_bytes(const struct cubin *c)
 {
-    return sum_sections(c, ".nv.global");
+    uint64_t sections = sum_sections(c, ".nv.global"), symbols = 0;
+    struct symbol symbol;
+    struct section s;
+    for (uint64_t i = 0; symbol_get(c, i, &symbol); i++)
+        if (symbol.type != STT_SECTION && section_get(c, symbol.section, &s) &&
+            starts(s.name, ".nv.global"))
+            symbols = saturating_add(symbols, symbol.size);
+    return symbols > sections ? symbols : sections;
 }
 
 uint64_t cubin_constant_bytes(const struct cubin *c)
