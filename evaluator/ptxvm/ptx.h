@@ -51,7 +51,8 @@ enum ptx_type {
 #include "evaluator/ptxvm/ptx_types.def"
 #undef PTX_TYPE
     PTX_TYPE_COUNT,
-    PTX_TYPE_NONE = PTX_TYPE_COUNT
+    PTX_TYPE_NONE = PTX_TYPE_COUNT,
+    PTX_TYPE_LAST_VARIABLE = PTX_TYPE_surfref
 };
 
 /* Suffix words: PTX_WORD_sync, PTX_WORD_shared__cta ("::" is written "__"). The types come first
@@ -104,7 +105,8 @@ struct ptx_form {
 };
 
 enum ptx_operand_kind {
-    PTX_OPERAND_REG,     /* index: register; negated: !p or -r */
+    PTX_OPERAND_REG,     /* index: register; negated: !p or -r; value: selector of a video
+                            instruction (PTX_WORD_b0 … h32), else 0 */
     PTX_OPERAND_INT,     /* value: 64-bit integer, two's complement; predicates as 0 and 1 */
     PTX_OPERAND_F32,     /* value: bits of 0f… */
     PTX_OPERAND_F64,     /* value: bits of 0d… or of a decimal constant */
@@ -116,6 +118,8 @@ enum ptx_operand_kind {
     PTX_OPERAND_TARGETS, /* index: func->targets (brx.idx, indirect call) */
     PTX_OPERAND_PROTO,   /* index: func->protos (indirect call) */
     PTX_OPERAND_MEM,     /* [base+value]: see `base`; index: register or variable */
+    PTX_OPERAND_INDEXED, /* var[reg+i]: list of MEM (var, its value i elements in bytes) and REG: the
+                            register counts elements of the variable */
     PTX_OPERAND_VECTOR,  /* {a, b, …}: list */
     PTX_OPERAND_PAIR,    /* d|p: list of two */
     PTX_OPERAND_ADDRESS, /* [base, …]: list; the first is MEM, then coordinates (VECTOR) and others */
