@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
+
 static const char *const kind_names[] = {
     [JSON_TEXT] = "a string",   [JSON_CHOICE] = "a string",  [JSON_INT64] = "an integer",
     [JSON_DOUBLE] = "a number", [JSON_YESNO] = "true or false", [JSON_MEMBER] = "an object",
@@ -110,14 +112,12 @@ bool json_read(const json_t *object, const struct json_field *fields, size_t cou
         faults_add(faults, path, "must be an object");
         return false;
     }
-    char child[512];
     for (size_t i = 0; i < count; i++) {
         json_t *v = json_object_get(object, fields[i].name);
-        snprintf(child, sizeof(child), "%s.%s", path, fields[i].name);
         if (v && !json_is_null(v))
-            read_field(&fields[i], v, out, child, faults);
+            read_field(&fields[i], v, out, json_at(path, fields[i].name).text, faults);
         else if (fields[i].required)
-            faults_add(faults, child, "is required");
+            faults_add(faults, json_at(path, fields[i].name).text, "is required");
     }
     const char *key;
     json_t *v;
@@ -125,12 +125,25 @@ bool json_read(const json_t *object, const struct json_field *fields, size_t cou
         bool known = false;
         for (size_t i = 0; i < count && !known; i++)
             known = !strcmp(key, fields[i].name);
-        if (!known) {
-            snprintf(child, sizeof(child), "%s.%.64s", path, key);
-            faults_add(faults, child, "is not a known field");
-        }
+        if (!known)
+            faults_add(faults, json_at(path, key).text, "is not a known field");
     }
     return json_array_size(faults->items) + faults->dropped == before;
+}
+
+struct json_path json_at(const char *path, const char *member)
+{
+    struct json_path child;
+    snprintf(child.text, sizeof(child.text), "%s.%.64s", path, member);
+    text_sanitize(child.text); /* a member's name is foreign text, perhaps cut inside a character */
+    return child;
+}
+
+struct json_path json_at_index(const char *path, size_t index)
+{
+    struct json_path child;
+    snprintf(child.text, sizeof(child.text), "%s[%zu]", path, index);
+    return child;
 }
 
 json_t *json_parse(const char *text, size_t len, struct fault *f)

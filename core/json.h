@@ -36,6 +36,15 @@ struct json_field {
 bool json_read(const json_t *object, const struct json_field *fields, size_t count, void *out,
                const char *path, struct faults *faults);
 
+/* The JSON path of a member or an entry below `path`: json_at("$", "launch").text is "$.launch". Cut
+ * at JSON_PATH - 1 bytes. By value, so that it can be made where it is used. */
+enum { JSON_PATH = 512 };
+struct json_path {
+    char text[JSON_PATH];
+};
+struct json_path json_at(const char *path, const char *member);
+struct json_path json_at_index(const char *path, size_t index);
+
 /* Parses one JSON text: duplicates rejected, depth bounded, no trailing bytes. New reference or NULL. */
 json_t *json_parse(const char *text, size_t len, struct fault *f);
 
