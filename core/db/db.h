@@ -48,8 +48,8 @@ struct db_options {
     int statement_timeout_ms; /* 0: none */
 };
 
-/* One connection. Opening does not fail on an unreachable server if `f` is only to be tried later:
- * NULL only when out of memory or when the first connect fails (fault says why). Close with db_close. */
+/* One connection. NULL with a fault if the first connect fails; later losses heal by themselves, with a
+ * growing pause between tries. Close with db_close. */
 struct db *db_open(const struct db_options *o, struct fault *f);
 void db_close(struct db *db);
 /* Socket for poll(), or -1 while disconnected. */
@@ -79,9 +79,6 @@ enum err db_json(struct db *db, enum statement s, const struct db_arg *args, siz
 /* First column of the one row, raw bytes (bytea or text), appended to `out`; same ERR_NOT_FOUND. */
 enum err db_read_bytes(struct db *db, enum statement s, const struct db_arg *args, size_t count,
                        struct buf *out, struct fault *f);
-/* Runs a script of many statements outside the table: migrations only. */
-enum err db_script(struct db *db, const char *sql, struct fault *f);
-
 /* BEGIN, fn, COMMIT; rolls back if fn fails; retries the whole on serialization failure and deadlock, so
  * fn must be repeatable. A lost connection at COMMIT is ERR_DATABASE: the outcome is unknown. */
 enum err db_tx(struct db *db, enum err (*fn)(struct db *db, void *arg, struct fault *f), void *arg,

@@ -156,6 +156,10 @@ struct delivery {
     bool retry;          /* with infra: another attempt may help */
 };
 
+/* Typed columns of `results` out of a report: new reference; NULL with ERR_BAD_REQUEST if it is not JSON
+ * or its verdict is unknown. Pure. */
+json_t *result_columns(const char *report, size_t len, struct fault *f);
+
 /* Stores blobs and result and finishes the job in one transaction. *mine false: the lease was lost and
  * nothing was stored. With `infra`, the result is stored only when this was the last attempt.
  * ERR_BAD_REQUEST if the report cannot be stored (not JSON, unknown verdict). */

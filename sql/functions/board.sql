@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The board. ranked_submissions is the only place that says who is on it and in which order; every reader
+-- (API, page, export) goes through it.
+
+-- An entry is what one owner calls by one label and method; sources without a label stand for themselves.
+-- Its best submission shows. `attempts` counts all its judged submissions of that problem, workload and
+-- architecture, passed or not: best of N is not the same as one try. Untimed results (speedup null, such as
+-- those of the CPU) are listed after the timed ones, fewest executed thread instructions first, unranked.
+CREATE OR REPLACE VIEW ranked_submissions AS
+WITH judged AS (
+    SELECT s.id, s.owner_id, s.problem, s.workload, s.arch, s.language, s.label, s.method, s.source_sha,
+           s.created_at, r.verdict, r.flags, r.speedup, r.ci_lo, r.ci_hi, r.cand_us, r.base_us, r.base_name,
+           r.base_version, r.inst, r.tensor_share, r.thread_instructions, r.device_model, r.epoch,
+           coalesce(s.label, encode(s.source_sha, 'hex')) AS entry, coalesce(s.method, '') AS by_method
+      FROM submissions s
+      JOIN results r ON r.evaluation_id = s.decisive_id
+     WHERE s.mode = 'rank' AND s.visibility = 'public'),
+counted AS (
+    SELECT *, count(*) OVER (PARTITION BY problem, workload, arch, owner_id, entry, by_method) AS attempts
+      FROM judged),
+best AS (
+    SELECT DISTINCT ON (problem, workload, arch, device_model, epoch, owner_id, entry, by_method) *
+      FROM counted
+     WHERE verdict = 'PASSED'
+     ORDER BY problem, workload, arch, device_model, epoch, owner_id, entry, by_method,
+              speedup DESC NULLS LAST, thread_instructions, id)
+SELECT *,
+       CASE WHEN speedup IS NOT NULL THEN
+           rank() OVER (PARTITION BY problem, workload, arch, device_model, epoch
+                        ORDER BY speedup DESC NULLS LAST) END AS rank
+  FROM best;
+
+CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch text, p_device_model text,
+                                       p_epoch int, p_limit int)
+RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_epoch int := nullif(p_epoch, 0);
+BEGIN
+    IF v_epoch IS NULL THEN
+        SELECT max(b.epoch) INTO v_epoch FROM ranked_submissions b
+         WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
+           AND (p_device_model IS NULL OR b.device_model = p_device_model);
+    END IF;
+    RETURN jsonb_build_object('epoch', v_epoch, 'items', (
+        SELECT coalesce(jsonb_agg(x.item ORDER BY x.n), '[]')
+          FROM (SELECT row_number() OVER board AS n,
+                       jsonb_build_object(
+                           'rank', b.rank, 'id', b.id, 'label', b.label, 'method', b.method, 'owner', o.name,
+                           'speedup', speedup_json(b.speedup, b.ci_lo, b.ci_hi), 'candidate_us', b.cand_us,
+                           'baseline', CASE WHEN b.base_name IS NOT NULL THEN jsonb_build_object(
+                               'name', b.base_name, 'version', b.base_version, 'us', b.base_us) END,
+                           'flag_bits', b.flags,
+                           'target', jsonb_build_object('executed', b.inst, 'tensor_share', b.tensor_share),
+                           'thread_instructions', b.thread_instructions, 'device_model', b.device_model,
+                           'attempts', b.attempts, 'language', b.language,
+                           'source_sha256', encode(b.source_sha, 'hex'),
+                           'created_at', iso8601(b.created_at)) AS item
+                  FROM ranked_submissions b JOIN owners o ON o.id = b.owner_id
+                 WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
+                   AND b.epoch = v_epoch AND (p_device_model IS NULL OR b.device_model = p_device_model)
+                WINDOW board AS (ORDER BY b.speedup DESC NULLS LAST, b.thread_instructions, b.id)
+                 ORDER BY n LIMIT p_limit) x));
+END $$;
+
+-- Rank of a submission on its own board; NULL if it is not the one that stands for its entry.
+CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v record;
+BEGIN
+    SELECT s.problem, s.workload, s.arch, r.device_model, r.epoch INTO v
+      FROM submissions s JOIN results r ON r.evaluation_id = s.decisive_id
+     WHERE s.id = p_id AND r.speedup IS NOT NULL;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    RETURN (SELECT b.rank FROM ranked_submissions b
+             WHERE b.problem = v.problem AND b.workload = v.workload AND b.arch = v.arch
+               AND b.device_model = v.device_model AND b.epoch = v.epoch AND b.id = p_id);
+END $$;
