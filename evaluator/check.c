@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluator/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evaluator/check_tensors.h"
+#include "evaluator/runner_rig.h"
+
+/* What the way a run ended says about the submission. */
+static const enum verdict ending[PTXVM_STATUS_COUNT] = {
+    [PTXVM_OK] = VERDICT_PASSED,
+    [PTXVM_FAULT] = VERDICT_RUNTIME_ERROR,
+    [PTXVM_TRAP] = VERDICT_RUNTIME_ERROR,
+    [PTXVM_ASSERT] = VERDICT_RUNTIME_ERROR,
+    [PTXVM_UNSUPPORTED] = VERDICT_INFRA_ERROR,
+    [PTXVM_BUDGET] = VERDICT_TIMEOUT,
+    [PTXVM_DEADLINE] = VERDICT_TIMEOUT,
+    [PTXVM_DEADLOCK] = VERDICT_TIMEOUT,
+    [PTXVM_LAUNCH] = VERDICT_LAUNCH_ERROR,
+    [PTXVM_NO_MEMORY] = VERDICT_LAUNCH_ERROR,
+};
+
+struct checker {
+    const struct check_request *request;
+    struct check_answer *out;
+    struct tensors tensors; /* the candidate's */
+    struct tensors first;   /* its outputs of the first of two runs */
+    struct rig *rig;
+    bool strict, has_strict;
+};
+
+static bool stop(struct checker *c, enum verdict verdict, const char *detail)
+{
+    c->out->verdict = verdict;
+    snprintf(c->out->detail, sizeof(c->out->detail), "%s", detail);
+    return false;
+}
+
+static json_t *counts_json(const struct rig_counts *n)
+{
+    return json_pack("{s:I, s:I, s:I}", "thread_instructions", (json_int_t)n->thread_instructions,
+                     "warp_instructions", (json_int_t)n->warp_instructions, "ctas",
+                     (json_int_t)n->ctas);
+}
+
+static json_t *families_json(const struct arch *arch, const struct rig_counts *n)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < arch->family_count; i++)
+        json_object_set_new(out, arch->families[i].name,
+                            json_pack("{s:I, s:I}", "warps", (json_int_t)n->families[i].warps,
+                                      "threads", (json_int_t)n->families[i].threads));
+    return out;
+}
+
+/* One run of the candidate's plan on poisoned outputs. */
+static bool run_candidate(struct checker *c, bool keep_counts)
+{
+    struct rig_run run;
+    tensors_poison_outputs(&c->tensors);
+    rig_run(c->rig, &run);
+    if (keep_counts) {
+        c->out->counts = counts_json(&run.counts);
+        c->out->families = families_json(c->request->arch, &run.counts);
+    }
+    bool ok = run.status == PTXVM_OK;
+    if (!ok) {
+        bool ours = run.status == PTXVM_UNSUPPORTED;
+        char detail[LIMIT_DETAIL];
+        snprintf(detail, sizeof(detail), "%s%.480s", ours ? "unsupported_instruction: " : "",
+                 run.detail);
+        stop(c, ending[run.status], detail);
+        if (run.fault)
+            json_array_append(c->out->faults, run.fault);
+    }
+    rig_run_release(&run);
+    return ok;
+}
+
+/* Copies the bytes of captured buffers, as far as LIMIT_CAPTURE goes. */
+static void capture(struct checker *c)
+{
+    const struct plan *plan = c->request->plan;
+    for (size_t i = 0; i < plan->buffer_count; i++) {
+        const struct plan_buffer *b = &plan->buffers[i];
+        size_t room = c->out->capture.max - c->out->capture.len;
+        size_t n = (size_t)b->bytes < room ? (size_t)b->bytes : room;
+        if (!b->capture)
+            continue;
+        json_array_append_new(
+            c->out->captures,
+            json_pack("{s:s, s:s, s:I, s:I}", "buffer", b->name, "dtype", dtype_name(b->dtype),
+                      "offset", (json_int_t)c->out->capture.len, "bytes", (json_int_t)n));
+        buf_add(&c->out->capture, rig_buffer(c->rig, i), n);
+    }
+}
+
+/* The second run on the same input. Returns false if it ended badly; *same says if all bits agree. */
+static bool run_again(struct checker *c, bool *same, struct fault *f)
+{
+    const struct problem *p = c->request->problem;
+    if (tensors_init(&c->first, p, c->request->workload, &c->tensors, f) != ERR_NONE)
+        return stop(c, VERDICT_INFRA_ERROR, f->detail);
+    for (size_t i = 0; i < p->tensor_count; i++)
+        if (p->tensors[i].role == TENSOR_OUTPUT)
+            memcpy(c->first.data[i], c->tensors.data[i], c->tensors.bytes[i]);
+    if (!run_candidate(c, false))
+        return false;
+    *same = true;
+    for (size_t i = 0; i < p->tensor_count; i++)
+        *same = *same && !memcmp(c->first.data[i], c->tensors.data[i], c->tensors.bytes[i]);
+    if (!*same)
+        c->out->flags |= FLAG_nondeterministic;
+    return true;
+}
+
+static void describe_bad(struct checker *c, const struct compare_task *t,
+                         const struct compare_result *r, const struct distribution *d,
+                         const char *which)
+{
+    char detail[LIMIT_DETAIL];
+    snprintf(detail, sizeof(detail), "%s: %lld of %lld elements are wrong on %s inputs%s%s%.160s",
+             t->name, (long long)r->bad, (long long)r->elements, d->name, which,
+             r->hint_count ? "; " : "", r->hint_count ? r->hints[0] : "");
+    stop(c, VERDICT_INCORRECT_NUMERICAL, detail);
+}
+
+/* Compares every output of one run and appends to `list`. */
+static bool compare_outputs(struct checker *c, const struct tensors *got, const struct tensors *want,
+                            const struct distribution *d, const char *which, json_t *list)
+{
+    struct fault f = {0};
+    const struct problem *p = c->request->problem;
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        if (p->tensors[i].role != TENSOR_OUTPUT)
+            continue;
+        int64_t shape[LIMIT_DIMS];
+        struct compare_task task = tensors_task(got, want, c->request->workload, d, i, shape);
+        struct compare_result r;
+        if (compare(&task, &r, &f) != ERR_NONE)
+            return stop(c, VERDICT_INFRA_ERROR, f.detail);
+        json_array_append_new(list, compare_json(&task, &r));
+        c->has_strict = c->has_strict || task.rule.excess_max > 0 || task.rule.exact;
+        c->strict = c->strict && r.strict;
+        if (!r.paper)
+            describe_bad(c, &task, &r, d, which);
+    }
+    return c->out->verdict == VERDICT_PASSED;
+}
+
+/* `differ`: there were two runs and they gave different bits. */
+static bool judge_trial(struct checker *c, const struct distribution *d, bool differ, json_t *list)
+{
+    struct fault f = {0};
+    struct problem as_oracle;
+    struct tensors want;
+    bool ok = oracle_run(c->request, &c->tensors, &as_oracle, &want, &f) == ERR_NONE;
+    if (!ok) {
+        char detail[LIMIT_DETAIL];
+        snprintf(detail, sizeof(detail), "the oracle failed: %.480s", f.detail);
+        stop(c, VERDICT_INFRA_ERROR, detail);
+    }
+    if (ok && differ) { /* the first run may be the wrong one */
+        ok = compare_outputs(c, &c->first, &want, d, "", list);
+        if (ok)
+            json_array_clear(list);
+    }
+    if (ok)
+        ok = compare_outputs(c, &c->tensors, &want, d, differ ? " in the second run" : "", list);
+    tensors_release(&want);
+    return ok;
+}
+
+static bool trial(struct checker *c, size_t n, json_t *trials)
+{
+    const struct distribution *d = &c->request->problem->distributions[n];
+    struct fault f = {0};
+    char seed[SEED_TEXT];
+    seed_text(c->request->seeds[n], seed);
+    tensors_draw_inputs(&c->tensors, c->request->workload, d, c->request->seeds[n]);
+    bool twice = n == 0, same = true;
+    if (!run_candidate(c, twice))
+        return false;
+    if (twice)
+        capture(c);
+    if (twice && !run_again(c, &same, &f))
+        return false;
+    json_t *list = json_array();
+    bool ok = judge_trial(c, d, !same, list);
+    json_array_append_new(trials, json_pack("{s:s, s:s, s:o, s:o}", "distribution", d->name, "seed",
+                                            seed, "deterministic",
+                                            twice ? json_boolean(same) : json_null(), "tensors",
+                                            list));
+    tensors_release(&c->first);
+    return ok;
+}
+
+/* A module that does not parse or load, or a plan that this device cannot run. */
+static bool set_up(struct checker *c)
+{
+    const struct check_request *q = c->request;
+    struct fault f = {0};
+    if (tensors_init(&c->tensors, q->problem, q->workload, NULL, &f) != ERR_NONE)
+        return stop(c, VERDICT_INFRA_ERROR, f.detail);
+    struct rig_spec spec = {
+        .problem = q->problem, .workload = q->workload, .arch = q->arch, .plan = q->plan,
+        .ptx = q->ptx, .ptx_len = q->ptx_len, .symbols = q->symbols, .tensors = c->tensors.data,
+        .thread_instructions = q->thread_instructions, .plan_ms = q->plan_ms,
+    };
+    c->rig = rig_new(&spec, &f);
+    if (c->rig)
+        return true;
+    if (f.code == ERR_NO_MEMORY)
+        return stop(c, VERDICT_LAUNCH_ERROR, f.detail);
+    return stop(c, f.code == ERR_INVALID && !q->assembled ? VERDICT_COMPILE_ERROR : VERDICT_INFRA_ERROR,
+                f.detail);
+}
+
+void check_run(const struct check_request *request, struct check_answer *out)
+{
+    *out = (struct check_answer){.verdict = VERDICT_PASSED, .faults = json_array(),
+                                 .captures = json_array()};
+    buf_init(&out->log, LIMIT_LOG);
+    buf_init(&out->capture, LIMIT_CAPTURE);
+    struct checker c = {.request = request, .out = out, .strict = true};
+    json_t *trials = json_array();
+    size_t total = request->problem->distribution_count;
+    bool ok = set_up(&c);
+    for (size_t n = 0; ok && n < total; n++) {
+        ok = trial(&c, n, trials);
+        if (request->progress)
+            request->progress(request->arg, n + 1, total);
+    }
+    bool judged = json_array_size(trials) > 0, paper = out->verdict == VERDICT_PASSED;
+    bool decided = paper || out->verdict == VERDICT_INCORRECT_NUMERICAL;
+    if (paper && c.has_strict && !c.strict)
+        out->flags |= FLAG_loose;
+    if (judged)
+        out->check = json_pack("{s:s, s:o, s:o, s:o}", "rule", "paper", "paper",
+                               decided ? json_boolean(paper) : json_null(), "strict",
+                               decided && c.has_strict ? json_boolean(paper && c.strict) : json_null(),
+                               "trials", json_incref(trials));
+    json_decref(trials);
+    if (c.rig && rig_log(c.rig)->len)
+        buf_add(&out->log, rig_log(c.rig)->data, rig_log(c.rig)->len);
+    rig_free(c.rig);
+    tensors_release(&c.first);
+    tensors_release(&c.tensors);
+}
+
+void check_answer_release(struct check_answer *a)
+{
+    json_decref(a->check);
+    json_decref(a->faults);
+    json_decref(a->counts);
+    json_decref(a->families);
+    json_decref(a->captures);
+    buf_release(&a->log);
+    buf_release(&a->capture);
+    *a = (struct check_answer){0};
+}
+
+json_t *check_answer_json(const struct check_answer *a)
+{
+    return json_pack("{s:s, s:i, s:s, s:O?, s:O?, s:O?, s:O?, s:O?}", "verdict",
+                     verdict_name(a->verdict), "flags", (int)a->flags, "detail", a->detail, "check",
+                     a->check, "faults", a->faults, "counts", a->counts, "families", a->families,
+                     "captures", a->captures);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluator/check_tensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/util.h"
+#include "evaluator/runner_rig.h"
+
+enum { TENSOR_ALIGN = 256, ORACLE_MS = 600 * 1000 };
+
+enum err tensors_init(struct tensors *t, const struct problem *problem, const struct workload *w,
+                      const struct tensors *inputs, struct fault *f)
+{
+    *t = (struct tensors){.problem = problem};
+    for (size_t i = 0; i < problem->tensor_count; i++) {
+        int64_t shape[LIMIT_DIMS];
+        const struct tensor_def *def = &problem->tensors[i];
+        t->bytes[i] = (size_t)problem_shape(problem, w, i, shape) * dtype_bytes(def->dtype);
+        if (inputs && def->role == TENSOR_INPUT) {
+            t->data[i] = inputs->data[i];
+            continue;
+        }
+        size_t whole = (t->bytes[i] + TENSOR_ALIGN - 1) / TENSOR_ALIGN * TENSOR_ALIGN;
+        t->data[i] = aligned_alloc(TENSOR_ALIGN, whole ? whole : TENSOR_ALIGN);
+        t->owned[i] = true;
+        if (!t->data[i])
+            return fault_set(f, ERR_NO_MEMORY, "cannot allocate tensor %s: %zu bytes is too much",
+                             def->name, t->bytes[i]);
+    }
+    return ERR_NONE;
+}
+
+void tensors_release(struct tensors *t)
+{
+    for (size_t i = 0; i < LIMIT_TENSORS; i++)
+        if (t->owned[i])
+            free(t->data[i]);
+    *t = (struct tensors){0};
+}
+
+void tensors_draw_inputs(struct tensors *t, const struct workload *w, const struct distribution *d,
+                         struct seed seed)
+{
+    for (size_t i = 0; i < t->problem->tensor_count; i++) {
+        int64_t shape[LIMIT_DIMS], n = problem_shape(t->problem, w, i, shape);
+        if (t->problem->tensors[i].role == TENSOR_INPUT)
+            inputs_fill(seed, d, (unsigned)i, t->problem->tensors[i].dtype, t->data[i], n);
+    }
+}
+
+void tensors_poison_outputs(struct tensors *t)
+{
+    for (size_t i = 0; i < t->problem->tensor_count; i++)
+        if (t->problem->tensors[i].role == TENSOR_OUTPUT)
+            inputs_poison(t->data[i], t->bytes[i]);
+}
+
+static enum err run_rig(const struct rig_spec *spec, struct fault *f)
+{
+    struct rig *rig = rig_new(spec, f);
+    if (!rig)
+        return ERR_INTERNAL;
+    struct rig_run run;
+    rig_run(rig, &run);
+    enum err e = run.status == PTXVM_OK ? ERR_NONE : fault_set(f, ERR_INTERNAL, "%s", run.detail);
+    rig_run_release(&run);
+    rig_free(rig);
+    return e;
+}
+
+enum err oracle_run(const struct check_request *request, const struct tensors *from,
+                    struct problem *as_oracle, struct tensors *answer, struct fault *f)
+{
+    *answer = (struct tensors){0};
+    problem_as_oracle(request->problem, as_oracle);
+    struct faults faults = {0};
+    struct plan *plan = plan_parse(request->problem->oracle_launch, as_oracle, request->workload,
+                                   request->arch, "$.oracle.launch", &faults);
+    enum err e = ERR_INTERNAL;
+    if (!plan) {
+        char first[LIMIT_DETAIL];
+        fault_set(f, e, "%s", faults_first(&faults, first, sizeof(first)));
+    } else if ((e = tensors_init(answer, as_oracle, request->workload, from, f)) == ERR_NONE) {
+        tensors_poison_outputs(answer);
+        struct rig_spec spec = {
+            .problem = as_oracle, .workload = request->workload, .arch = request->arch, .plan = plan,
+            .ptx = request->oracle_ptx, .ptx_len = request->oracle_ptx_len, .tensors = answer->data,
+            .thread_instructions = UINT64_MAX >> 1, .plan_ms = ORACLE_MS,
+        };
+        e = run_rig(&spec, f);
+    }
+    faults_release(&faults);
+    plan_free(plan);
+    return e;
+}
+
+struct compare_task tensors_task(const struct tensors *got, const struct tensors *want,
+                                 const struct workload *w, const struct distribution *d, size_t i,
+                                 int64_t shape[LIMIT_DIMS])
+{
+    const struct problem *p = got->problem;
+    const struct tensor_def *def = &p->tensors[i];
+    problem_shape(p, w, i, shape);
+    return (struct compare_task){
+        .name = def->name, .dtype = def->dtype, .output = got->data[i],
+        .oracle_dtype = def->oracle_dtype, .oracle = want->data[i],
+        .ndim = def->ndim, .shape = shape,
+        .rule = {.atol = p->atol, .rtol = p->rtol, .excess_max = p->strict_excess, .exact = d->exact},
+    };
+}
