@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// ptxbench-runner: one check on the CPU device, confined. See evaluator/runner.h.
+#include <unistd.h>
+
+#include "core/log.h"
+#include "evaluator/runner.h"
+
+int main(void)
+{
+    log_init("ptxbench-runner", LOG_WARN);
+    return runner_serve(STDIN_FILENO, CHILD_ANSWER_FD);
+}
