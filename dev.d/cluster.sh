@@ -3,15 +3,18 @@
 # A private PostgreSQL cluster: unix socket only, owned by an unprivileged user, no configuration of
 # the system's own cluster touched. Sourced by ./dev and by tests/t/lib.sh; POSIX sh.
 
-# Folder of initdb and postgres: the newest that Debian installed, else whatever is on the PATH.
+# Folder of initdb and postgres: of major version CLUSTER_VERSION if that is set (a cluster runs with the
+# version that made it), else the newest that Debian installed, else whatever is on the PATH.
 cluster_bindir()
 {
-    for cb_dir in $(find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin 2>/dev/null | sort -Vr); do
+    for cb_dir in $(find /usr/lib/postgresql -mindepth 2 -maxdepth 2 -name bin \
+        -path "*/${CLUSTER_VERSION:-*}/bin" 2>/dev/null | sort -Vr); do
         if [ -x "$cb_dir/initdb" ] && [ -x "$cb_dir/postgres" ]; then
             printf '%s\n' "$cb_dir"
             return 0
         fi
     done
+    [ -z "${CLUSTER_VERSION:-}" ] || return 1
     cb_dir=$(command -v initdb) && dirname "$cb_dir"
 }
 

@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds by preset, and the copy that unprivileged processes run.
+
+# build_preset NAME: configures and builds all of build/NAME.
+build_preset()
+{
+    local log=$ROOT/build/log/build-$1.log
+    step "build ($1)" "$log" build_preset_quietly "$1"
+}
+
+build_preset_quietly()
+{
+    cd "$ROOT" && cmake --preset "$1" && cmake --build "build/$1" --parallel "${JOBS:-$(jobs_default)}"
+}
+
+# A tree that another user owns cannot be built in: said here, rather than by the compiler.
+tree_writable()
+{
+    mkdir -p "$ROOT/build" 2>/dev/null || true
+    [ -w "$ROOT/build" ] ||
+        die "cannot write to $ROOT/build; was the tree cloned by another user ($(stat -c %U "$ROOT"))?"
+}
+
+# Programs and data to APP, the old copy replaced at once at the end.
+app_install()
+{
+    local new=$APP.new part
+    rm -rf "$new"
+    mkdir -p "$new/bin" "$new/share"
+    for part in "$ROOT"/build/release/bin/ptx*; do
+        install -m 0755 "$part" "$new/bin/"
+    done
+    for part in problems arch sql static; do
+        [ ! -d "$ROOT/$part" ] || cp -rL "$ROOT/$part" "$new/share/"
+    done
+    chmod -R u+rwX,go=rX "$new"
+    rm -rf "$APP"
+    mv "$new" "$APP"
+}
