@@ -72,7 +72,8 @@ void submission_release(struct submission *s); /* safe on {0} and half-built one
 /* The queue lane that serves it: "sm_90a/cpu". */
 void submission_lane(const struct submission *s, char out[LANE_TEXT]);
 
-/* Compile options anybody may ask for, as an array of {"option", "languages", "meaning"}; new reference. */
+/* Compile options anybody may ask for (core/options.def), as an array of {"option", "least", "most",
+ * "languages", "meaning"}; new reference. */
 json_t *submission_options(void);
 
 #endif

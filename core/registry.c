@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads what every request is judged against, and holds the parts against each other: a problem whose
+// oracle cannot be launched is found at start-up, not by the first submission.
+#include "core/submission.h"
+
+static enum err check_oracles(const struct registry *r, struct fault *f)
+{
+    for (size_t i = 0; i < r->problems.count; i++) {
+        const struct problem *p = &r->problems.items[i];
+        struct problem oracle;
+        problem_as_oracle(p, &oracle);
+        for (size_t k = 0; k < r->archs.count * p->workload_count; k++) {
+            const struct arch *a = &r->archs.items[k / p->workload_count];
+            const struct workload *w = &p->workloads[k % p->workload_count];
+            struct faults faults = {0};
+            plan_free(plan_parse(p->oracle_launch, &oracle, w, a, "$.oracle.launch", &faults));
+            char first[2 * LIMIT_DETAIL];
+            if (faults_any(&faults))
+                fault_set(f, ERR_INVALID, "cannot use problem %s, workload %s on %s: %s", p->name,
+                          w->name, a->name, faults_first(&faults, first, sizeof(first)));
+            bool bad = faults_any(&faults);
+            faults_release(&faults);
+            if (bad)
+                return ERR_INVALID;
+        }
+    }
+    return ERR_NONE;
+}
+
+enum err registry_load(struct registry *r, const char *home, struct fault *f)
+{
+    *r = (struct registry){0};
+    enum err e = archs_load(&r->archs, home, f);
+    if (e == ERR_NONE)
+        e = problems_load(&r->problems, home, f);
+    if (e == ERR_NONE)
+        e = check_oracles(r, f);
+    if (e != ERR_NONE)
+        registry_release(r);
+    return e;
+}
+
+void registry_release(struct registry *r)
+{
+    problems_release(&r->problems);
+    archs_release(&r->archs);
+}
