@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The devices an evaluation can run on. A device is one row: how it is named, and for each stage that
+ * depends on it a function, or the reason why this device has none. compile and inspect are the same
+ * everywhere and not here. */
+#ifndef EVALUATOR_DEVICE_H
+#define EVALUATOR_DEVICE_H
+
+#include "core/words.h"
+#include "evaluator/stages.h"
+
+struct device {
+    const char *prefix; /* "cpu"; "cuda:" */
+    const char *model;  /* for people, until a stage knows better: "ptxvm" */
+    struct {
+        stage_function *run;
+        const char *missing; /* why there is no `run` */
+    } stages[STAGE_COUNT];
+};
+
+/* The row for "cpu", "cuda:0", …, or NULL. */
+const struct device *device_find(const char *name);
+
+#endif

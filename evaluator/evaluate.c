@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluator/evaluate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/submission.h"
+#include "core/util.h"
+#include "evaluator/device.h"
+
+static const struct evaluation_limits defaults = {
+    .compile_ms = COMPILE_TIMEOUT_MS,
+    .check_ms = 120 * 1000,
+    .memory_bytes = INT64_C(6) << 30,
+    .thread_instructions = UINT64_C(1) << 35, /* half a minute or so; naive.cu on `small`: 2^29 */
+};
+
+/* Log of the compiler, then what kernels printed, and a line between. */
+enum { LIMIT_LOGS = 2 * LIMIT_LOG + KIB };
+
+static struct evaluation_limits fill_limits(struct evaluation_limits given)
+{
+    struct evaluation_limits l = defaults;
+    if (given.compile_ms)
+        l.compile_ms = given.compile_ms;
+    if (given.check_ms)
+        l.check_ms = given.check_ms;
+    if (given.memory_bytes)
+        l.memory_bytes = given.memory_bytes;
+    if (given.thread_instructions)
+        l.thread_instructions = given.thread_instructions;
+    return l;
+}
+
+enum err evaluate(const struct evaluation_request *request, const struct evaluation_hooks *hooks,
+                  struct evaluation *out, struct fault *f)
+{
+    static const struct evaluation_hooks silent = {0};
+    double start = now_s();
+    *out = (struct evaluation){.verdict = VERDICT_INFRA_ERROR};
+    buf_init(&out->ptx, LIMIT_PTX);
+    buf_init(&out->cubin, LIMIT_CUBIN);
+    buf_init(&out->log, LIMIT_LOGS);
+    buf_init(&out->capture, LIMIT_CAPTURE);
+    struct evaluating e = {
+        .request = request, .hooks = hooks ? hooks : &silent, .out = out,
+        .device = device_find(request->device), .limits = fill_limits(request->limits),
+    };
+    out->report = report_begin(request->submission, request->device,
+                               e.device ? e.device->model : request->device, request->id);
+    if (!out->report)
+        return fault_set(f, ERR_NO_MEMORY, "cannot evaluate: out of memory");
+    struct stage_result end = {.verdict = VERDICT_INFRA_ERROR};
+    if (e.device)
+        stages_run(&e, &end);
+    else
+        snprintf(end.detail, sizeof(end.detail), "there is no device %.64s", request->device);
+    out->verdict = end.verdict;
+    report_end(out->report, end.verdict, out->flags, end.detail, (now_s() - start) * 1e3);
+    compile_result_release(&e.compiled);
+    return ERR_NONE;
+}
+
+void evaluation_release(struct evaluation *e)
+{
+    json_decref(e->report);
+    buf_release(&e->ptx);
+    buf_release(&e->cubin);
+    buf_release(&e->log);
+    buf_release(&e->capture);
+    *e = (struct evaluation){0};
+}
