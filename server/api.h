@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every handler of the routes table, by the file that holds it. Included by routes.c and by those files. */
+#ifndef SERVER_API_H
+#define SERVER_API_H
+
+#include "server/request.h"
+
+/* api_submit.c */
+handler_fn submissions_create;
+/* api_submissions.c */
+handler_fn submissions_list, submission_get;
+/* api_artefacts.c */
+handler_fn submission_source, submission_ptx, submission_cubin, submission_log, submission_report;
+/* api_actions.c */
+handler_fn submission_cancel, submission_rerun;
+/* api_events.c */
+handler_fn submission_events;
+/* api_catalog.c */
+handler_fn problems_list, problem_get, archs_list, arch_get;
+/* api_board.c */
+handler_fn leaderboard_get, queue_get, workers_get;
+/* api_health.c */
+handler_fn health_get, ready_get, version_get;
+/* openapi.c */
+handler_fn index_get, openapi_get;
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/routes.h"
+
+#include <string.h>
+
+#include "core/util.h"
+#include "server/api.h"
+#include "server/files.h"
+#include "server/metrics.h"
+#include "server/service.h"
+
+#define JSON "application/json"
+#define TEXT "text/plain"
+
+#define FIELDS "problem workload arch device language mode label method options visibility"
+
+const struct route routes[] = {
+    {METHOD_POST, "/v1/submissions", submissions_create, .need = NEED_SUBMIT, .body = LIMIT_BODY,
+     .query = "wait dry_run " FIELDS, .answer = JSON,
+     .summary = "submit a kernel: JSON, or the bare source with the fields as query parameters"},
+    {METHOD_GET, "/v1/submissions", submissions_list, .answer = JSON,
+     .query = "cursor limit format problem arch device state verdict label owner",
+     .summary = "submissions, newest first"},
+    {METHOD_GET, "/v1/submissions/:uuid", submission_get, .query = "wait", .answer = JSON,
+     .summary = "state and result of a submission"},
+    {METHOD_GET, "/v1/submissions/:uuid/source", submission_source, .answer = TEXT,
+     .summary = "the source as submitted"},
+    {METHOD_GET, "/v1/submissions/:uuid/ptx", submission_ptx, .answer = TEXT,
+     .summary = "PTX of the latest evaluation"},
+    {METHOD_GET, "/v1/submissions/:uuid/cubin", submission_cubin, .answer = "application/octet-stream",
+     .summary = "compiled module of the latest evaluation"},
+    {METHOD_GET, "/v1/submissions/:uuid/log", submission_log, .answer = TEXT,
+     .summary = "compiler log of the latest evaluation"},
+    {METHOD_GET, "/v1/submissions/:uuid/report", submission_report, .answer = JSON,
+     .summary = "whole report of the latest evaluation"},
+    {METHOD_POST, "/v1/submissions/:uuid/cancel", submission_cancel, .need = NEED_SUBMIT, .answer = JSON,
+     .summary = "stop an unfinished evaluation"},
+    {METHOD_POST, "/v1/submissions/:uuid/rerun", submission_rerun, .need = NEED_SUBMIT, .answer = JSON,
+     .summary = "evaluate again; earlier results stay"},
+    {METHOD_GET, "/v1/submissions/:uuid/events", submission_events, .query = "last_event_id",
+     .answer = "text/event-stream", .summary = "progress as server-sent events, resumable"},
+    {METHOD_GET, "/v1/problems", problems_list, .on_spot = true, .answer = JSON,
+     .summary = "problems of this installation"},
+    {METHOD_GET, "/v1/problems/:name", problem_get, .on_spot = true, .answer = JSON,
+     .summary = "definition of a problem: axes, tensors, workloads, rules"},
+    {METHOD_GET, "/v1/archs", archs_list, .on_spot = true, .answer = JSON,
+     .summary = "architectures of this installation"},
+    {METHOD_GET, "/v1/archs/:name", arch_get, .on_spot = true, .answer = JSON,
+     .summary = "an architecture: limits, instruction families, peaks"},
+    {METHOD_GET, "/v1/leaderboard", leaderboard_get, .answer = JSON,
+     .query = "problem workload arch device epoch limit format",
+     .summary = "the board of one workload on one architecture"},
+    {METHOD_GET, "/v1/queue", queue_get, .answer = JSON, .summary = "lanes: waiting, running, health"},
+    {METHOD_GET, "/v1/workers", workers_get, .answer = JSON, .summary = "workers and what they do"},
+    {METHOD_GET, "/v1/openapi.json", openapi_get, .on_spot = true, .answer = JSON,
+     .summary = "this API as OpenAPI 3.1"},
+    {METHOD_GET, "/v1", index_get, .on_spot = true, .answer = JSON, .summary = "list of endpoints"},
+    {METHOD_GET, "/healthz", health_get, .on_spot = true, .answer = JSON,
+     .summary = "the process is alive"},
+    {METHOD_GET, "/readyz", ready_get, .without_db = true, .answer = JSON,
+     .summary = "database reachable, schema right, not shutting down"},
+    {METHOD_GET, "/metrics", metrics_get, .without_db = true, .answer = TEXT,
+     .summary = "counters for Prometheus"},
+    {METHOD_GET, "/version", version_get, .on_spot = true, .answer = JSON,
+     .summary = "versions of program and interface"},
+};
+const size_t route_count = COUNT_OF(routes);
+
+const struct route files_route = {METHOD_GET, "/*", files_get, .on_spot = true,
+                                  .summary = "files of the page"};
+
+static const struct parameter parameters[] = {
+#define PARAMETER(name, type, meaning) {#name, type, meaning},
+#include "server/parameters.def"
+#undef PARAMETER
+};
+
+static const char *const methods[] = {
+    [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",   [METHOD_POST] = "POST",
+    [METHOD_OPTIONS] = "OPTIONS", [METHOD_OTHER] = "OTHER",
+};
+
+const char *method_name(enum method m)
+{
+    return methods[m];
+}
+
+enum method method_find(const char *name)
+{
+    for (int m = 0; m < METHOD_OTHER; m++)
+        if (!strcmp(methods[m], name))
+            return (enum method)m;
+    return METHOD_OTHER;
+}
+
+const struct parameter *parameter_find(const char *name, size_t n)
+{
+    for (size_t i = 0; i < COUNT_OF(parameters); i++)
+        if (strlen(parameters[i].name) == n && !memcmp(parameters[i].name, name, n))
+            return &parameters[i];
+    return NULL;
+}
+
+/* Is `word` one of the space-separated words of `list` (NULL: empty)? */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *s = list; s && *s; s += strcspn(s, " "), s += *s == ' ')
+        if (strcspn(s, " ") == n && !memcmp(s, word, n))
+            return true;
+    return false;
+}
+
+static enum err check_query(struct request *r)
+{
+    for (size_t i = 0; i < r->url.parameter_count; i++)
+        if (!has_word(r->route->query, r->url.parameters[i].name))
+            return fault_set(&r->fault, ERR_BAD_PARAMETER, "there is no query parameter '%.64s' here; there %s%s",
+                             r->url.parameters[i].name, r->route->query ? "are: " : "are none",
+                             r->route->query ? r->route->query : "");
+    return ERR_NONE;
+}
+
+static void allow_add(char allow[ROUTES_ALLOW], enum method m)
+{
+    size_t n = strlen(allow);
+    snprintf(allow + n, ROUTES_ALLOW - n, "%s%s", n ? ", " : "",
+             m == METHOD_GET ? "GET, HEAD" : methods[m]);
+}
+
+enum err routes_find(struct request *r, char allow[ROUTES_ALLOW])
+{
+    enum method wanted = r->method == METHOD_HEAD ? METHOD_GET : r->method;
+    allow[0] = '\0';
+    r->route = NULL;
+    const char *captures[REQUEST_CAPTURES] = {0};
+    for (size_t i = 0; i < route_count; i++) {
+        if (!url_matches(&r->url, routes[i].pattern, captures, REQUEST_CAPTURES))
+            continue;
+        allow_add(allow, routes[i].method);
+        if (routes[i].method != wanted && r->method != METHOD_OPTIONS)
+            continue;
+        r->route = &routes[i];
+        memcpy(r->captures, captures, sizeof(captures));
+    }
+    if (!allow[0] && files_has(r->service->files, &r->url)) {
+        allow_add(allow, METHOD_GET);
+        r->route = wanted == METHOD_GET || wanted == METHOD_OPTIONS ? &files_route : NULL;
+    }
+    if (!allow[0])
+        return fault_set(&r->fault, ERR_NOT_FOUND, "there is nothing at this address; /v1 lists the endpoints");
+    allow_add(allow, METHOD_OPTIONS);
+    if (!r->route)
+        return fault_set(&r->fault, ERR_METHOD, "this address takes %s", allow);
+    return r->route == &files_route || r->method == METHOD_OPTIONS ? ERR_NONE : check_query(r);
+}
+
+size_t route_index(const struct route *route)
+{
+    return route == &files_route ? route_count + 1 : (size_t)(route - routes);
+}
+
+void route_template(const struct route *route, char *out, size_t size)
+{
+    static const struct {
+        const char *capture, *name;
+    } names[] = {{":uuid", "{id}"}, {":name", "{name}"}, {":int", "{number}"}};
+    size_t n = 0;
+    out[0] = '\0';
+    for (const char *p = route->pattern; *p && n + 1 < size;) {
+        size_t skip = 0;
+        for (size_t i = 0; *p == ':' && i < COUNT_OF(names); i++)
+            if (!strncmp(p, names[i].capture, strlen(names[i].capture))) {
+                n += (size_t)snprintf(out + n, size - n, "%s", names[i].name);
+                skip = strlen(names[i].capture);
+            }
+        if (!skip) {
+            out[n++] = *p;
+            out[n] = '\0';
+            skip = 1;
+        }
+        p += skip;
+    }
+}
