@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Confinement a child puts on itself once it holds everything it needs and before it reads a foreign
  * byte. Every layer is probed; what the host does not offer is left out and missing from the list of
- * active layers, which every report carries. */
+ * active layers, which every report carries. A confined process leaves by _exit: what the exit handlers
+ * of libraries and sanitizers do is not among the system calls it may make. */
 #ifndef EVALUATOR_SANDBOX_H
 #define EVALUATOR_SANDBOX_H
 
@@ -24,7 +25,7 @@ struct sandbox_spec {
     int64_t memory_bytes;         /* address space; 0: no limit */
     int64_t file_bytes;           /* largest file written (private tmpfs or memfd); 0: none */
     int cpu_s;                    /* 0: no limit */
-    int threads;                  /* tasks of this user id; 0: default 64 */
+    int threads;                  /* tasks of this user id; 0: default 512 */
 };
 
 /* Layers, in the order they are put on. Names in sandbox_layers() are these in lower case. */
@@ -43,6 +44,8 @@ enum err sandbox_enter(const struct sandbox_spec *spec, struct fault *f);
 /* Can the confined process see only `read_only` (private root, chroot or Landlock)? If not, and the role
  * is COMPILE, seccomp refuses to open any file at all. */
 bool sandbox_files_confined(void);
+/* SANDBOX_ASSEMBLE: a private writable folder, or NULL if there is none and descriptors must do. */
+const char *sandbox_scratch(void);
 bool sandbox_active(enum sandbox_layer layer);
 const char *sandbox_layer_name(enum sandbox_layer layer);
 const char *sandbox_layer_meaning(enum sandbox_layer layer);
