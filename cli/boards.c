@@ -7,10 +7,10 @@
 #include "cli/table.h"
 #include "core/util.h"
 
-enum { FILTERS_MAX = 8, COLUMNS_MAX = 12 };
+enum { FILTERS_MAX = 12, COLUMNS_MAX = 12 };
 
 /* GET path?filters, then the rows under `items` as a table. Options are the client's, --json, and one
- * per filter, named as the query parameter (with - for _); all in one array so that --help shows them. */
+ * per filter, named as the query parameter; all in one array so that --help shows them. */
 struct board {
     struct usage usage;
     const char *path, *items, *nothing;
@@ -20,16 +20,6 @@ struct board {
 enum { JSON = CLIENT_ROW_COUNT, FIRST_FILTER, ROWS_MAX = FIRST_FILTER + FILTERS_MAX };
 #define COMMON_ROWS CLIENT_ROWS, {"json", 'j', NULL, NULL, "print the service's answer as it is"}
 
-/* --device-model is the parameter device_model. */
-static void add_filter(struct buf *path, const char *option, const char *value)
-{
-    char name[LIMIT_NAME];
-    snprintf(name, sizeof(name), "%s", option);
-    for (char *dash; (dash = strchr(name, '-'));)
-        *dash = '_';
-    path_query(path, name, value);
-}
-
 static int run(const struct board *b, int argc, char **argv)
 {
     const char *values[ROWS_MAX] = {NULL};
@@ -37,6 +27,8 @@ static int run(const struct board *b, int argc, char **argv)
     struct fault f = {0};
     json_t *answer = NULL;
     int code;
+    if (b->usage.count > ROWS_MAX)
+        abort();
     if (options_read(&b->usage, argc, argv, values, &code) < 0)
         return code;
 
@@ -44,7 +36,7 @@ static int run(const struct board *b, int argc, char **argv)
     buf_init(&path, 4 * KIB);
     buf_adds(&path, b->path);
     for (size_t i = FIRST_FILTER; i < b->usage.count; i++)
-        add_filter(&path, b->usage.rows[i].name, values[i]);
+        path_query(&path, b->usage.rows[i].name, values[i]);
     enum err e = client_open(&c, values, &f);
     if (!e && path.failed)
         e = fault_set(&f, ERR_BAD_PARAMETER, "the filters are too long");
@@ -74,7 +66,9 @@ int cmd_list(int argc, char **argv)
         {"verdict", 0, "NAME", NULL, "only this verdict"},
         {"label", 0, "TEXT", NULL, "only this label"},
         {"limit", 'n', "N", NULL, "how many, 1 to 200"},
-        {"before", 0, "ID", NULL, "older than this submission"},
+        {"device", 'd', "NAME", NULL, "only this device"},
+        {"owner", 0, "NAME", NULL, "only this owner's"},
+        {"cursor", 0, "CURSOR", NULL, "the next page: `next` of --json"},
     };
     static const struct board b = {
         {"list", "", "Lists submissions, newest first.", rows, COUNT_OF(rows), 0, 0, NULL},
@@ -92,7 +86,7 @@ int cmd_board(int argc, char **argv)
         {"problem", 'p', "NAME", "PTXBENCH_PROBLEM", "the problem"},
         {"workload", 'w', "NAME", NULL, "its size; the problem's default otherwise"},
         {"arch", 'a', "NAME", "PTXBENCH_ARCH", "the architecture"},
-        {"device-model", 'd', "NAME", NULL, "only results of this device model"},
+        {"device", 'd', "NAME", NULL, "only results of this device model"},
         {"limit", 'n', "N", NULL, "how many, 1 to 1000"},
     };
     static const struct board b = {

@@ -15,8 +15,8 @@
 enum { TRIES = 3 };
 
 enum {
-    PROBLEM = CLIENT_ROW_COUNT, WORKLOAD, ARCH, DEVICE, LANGUAGE, MODE, LABEL, METHOD, LAUNCH, OPTION,
-    DRY_RUN, WAIT, TIMEOUT, JSON, ROWS
+    PROBLEM = CLIENT_ROW_COUNT, WORKLOAD, ARCH, DEVICE, LANGUAGE, MODE, LABEL, METHOD, VISIBILITY,
+    LAUNCH, OPTION, DRY_RUN, WAIT, TIMEOUT, JSON, ROWS
 };
 
 static const struct option_row rows[ROWS] = {
@@ -29,6 +29,7 @@ static const struct option_row rows[ROWS] = {
     [MODE] = {"mode", 'm', "NAME", NULL, "compile, check or rank"},
     [LABEL] = {"label", 0, "TEXT", NULL, "who or what made it, shown on the board"},
     [METHOD] = {"method", 0, "TEXT", NULL, "how it was made, shown on the board"},
+    [VISIBILITY] = {"visibility", 0, "WORD", NULL, "public or private; private needs a token"},
     [LAUNCH] = {"launch", 0, "FILE", NULL, "launch plan as JSON, unless the source embeds one"},
     [OPTION] = {"options", 0, "LIST", NULL, "compiler options, separated by commas"},
     [DRY_RUN] = {"dry-run", 'n', NULL, NULL, "validate only; nothing is stored"},
@@ -95,7 +96,8 @@ static enum err build_body(const char *file, const char *const *values, json_t *
         int row;
         const char *member;
     } texts[] = {{PROBLEM, "problem"},   {WORKLOAD, "workload"}, {ARCH, "arch"},   {DEVICE, "device"},
-                 {LANGUAGE, "language"}, {MODE, "mode"},         {LABEL, "label"}, {METHOD, "method"}};
+                 {LANGUAGE, "language"}, {MODE, "mode"},         {LABEL, "label"}, {METHOD, "method"},
+                 {VISIBILITY, "visibility"}};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         const char *value = values[texts[i].row];
         if (value && json_object_set_new(body, texts[i].member, json_string(value)))

@@ -5,7 +5,6 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "core/util.h"
-#include "evaluator/compile.h"
 
 int cli_failed(const char *command, const struct fault *f)
 {
@@ -24,7 +23,7 @@ int cmd_version(int argc, char **argv)
     int code;
     if (options_read(&u, argc, argv, values, &code) < 0)
         return code;
-    json_t *can = compile_capabilities(), *value;
+    json_t *can = json_object(), *value;
     if (can)
         json_object_set_new(can, "ptxbench", json_string(PTXBENCH_VERSION));
     if (values[JSON]) {

@@ -151,6 +151,7 @@ bail()
         [ -s "$bail_log" ] && diag "--- $(basename "$bail_log")" && diag "$(tail -n 30 "$bail_log")"
     done
     printf 'Bail out! %s\n' "$1"
+    T_DONE=1
     exit 1
 }
 
