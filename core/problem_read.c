@@ -345,13 +345,13 @@ void problem_read(struct problem *p, struct faults *faults)
     snprintf(p->bytes, sizeof(p->bytes), "%s", in.bytes);
     read_axes(p, in.axes, faults);
     each(p, in.tensors, "tensors", read_tensor, faults);
+    if (!p->tensor_count || p->tensors[p->tensor_count - 1].role != TENSOR_OUTPUT ||
+        p->tensors[0].role != TENSOR_INPUT)
+        faults_add(faults, "$.tensors", "must hold an input and an output");
     each(p, in.workloads, "workloads", read_workload, faults);
     each(p, in.distributions, "distributions", read_distribution, faults);
     read_rules(p, in.rules, faults);
     read_oracle(p, in.oracle, faults);
-    if (!p->tensor_count || p->tensors[p->tensor_count - 1].role != TENSOR_OUTPUT ||
-        p->tensors[0].role != TENSOR_INPUT)
-        faults_add(faults, "$.tensors", "must hold an input and an output");
     for (size_t i = 0; i < p->workload_count && !faults_any(faults); i++)
         check_workload(p, &p->workloads[i], faults);
     p->paper_workload = chosen(p, in.default_workload, "$.default_workload", faults);
