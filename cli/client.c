@@ -162,9 +162,8 @@ static enum err refused(long status, const struct buf *body, struct fault *f)
 {
     json_t *doc = body->data ? json_parse(body->data, body->len, NULL) : NULL;
     const char *code = json_string_value(json_object_get(doc, "code"));
-    const char *detail = json_string_value(json_object_get(doc, "detail"));
-    if (!detail)
-        detail = json_string_value(json_object_get(doc, "title"));
+    const json_t *faults = json_object_get(doc, "errors");
+    const char *detail = json_string_value(json_object_get(doc, faults ? "title" : "detail"));
     enum err e = status >= 500 ? ERR_UNAVAILABLE : ERR_BAD_REQUEST;
     for (int i = 1; code && i < ERR_COUNT; i++)
         if (strcmp(err_code((enum err)i), code) == 0)
@@ -175,7 +174,7 @@ static enum err refused(long status, const struct buf *body, struct fault *f)
     buf_addf(&text, "%s (%ld)", detail ? detail : "the server refused without a reason", status);
     size_t i;
     json_t *item;
-    json_array_foreach(json_object_get(doc, "faults"), i, item)
+    json_array_foreach(faults, i, item)
         buf_addf(&text, "; %s: %s", json_string_value(json_object_get(item, "path")),
                  json_string_value(json_object_get(item, "detail")));
     fault_set(f, e, "%s", text.data ? text.data : err_title(e));
@@ -309,6 +308,7 @@ enum err client_stream(struct client *c, struct stream *s, struct fault *f)
         curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
         curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
+        curl_easy_setopt(c->curl, CURLOPT_TIMEOUT, s->timeout_s);
         curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, read_stream);
         curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &r);
         CURLcode code = curl_easy_perform(c->curl);

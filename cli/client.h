@@ -55,6 +55,7 @@ struct stream {
     bool (*event)(void *arg, const char *kind, const json_t *data);
     void *arg;
     long long last_id; /* 0: from the beginning */
+    long timeout_s;    /* ERR_DEADLINE after that long; 0: none */
 };
 enum err client_stream(struct client *c, struct stream *s, struct fault *f);
 

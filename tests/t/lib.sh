@@ -26,7 +26,8 @@ t_newest_build()
 BIN=${PTXBENCH_BIN:-$(t_newest_build)}
 BUILD=$(dirname "$BIN")
 export PTXBENCH_BIN="$BIN" PTXBENCH_HOME="$ROOT"
-unset PTXBENCH_SERVER PTXBENCH_TOKEN PTXBENCH_DATABASE PTXBENCH_STATE PGHOST PGDATABASE PGUSER
+unset PTXBENCH_SERVER PTXBENCH_TOKEN PTXBENCH_TOKEN_FILE PTXBENCH_DATABASE PTXBENCH_STATE
+unset PTXBENCH_PROBLEM PTXBENCH_ARCH PGHOST PGDATABASE PGUSER
 
 # Short, since a unix socket lives in it; 0711 so that the cluster's user gets through to its part.
 TMP=$(mktemp -d "/tmp/ptxt.XXXXXX") || exit 1
@@ -34,7 +35,7 @@ chmod 0711 "$TMP"
 
 # --- assertions -------------------------------------------------------------------------------------
 
-T_COUNT=0 T_FAILED=0 T_DONE=0 T_CHILDREN=''
+T_COUNT=0 T_FAILED=0 T_DONE=0 T_CHILDREN='' PORT=''
 
 diag()
 {
@@ -299,21 +300,18 @@ sql()
 
 # --- server and workers -----------------------------------------------------------------------------
 
-# A port nobody listens on just now; the server is told to take exactly this one.
-free_port()
-{
-    perl -MIO::Socket::INET -e \
-        'my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") or exit 1; print $s->sockport'
-}
-
-# server_start [OPTION…]: sets PORT, URL, SERVER_PID.
+# server_start [OPTION…]: on a free port, or again on the same one. Sets PORT, URL, SERVER_PID.
 server_start()
 {
-    PORT=$(free_port)
-    URL="http://127.0.0.1:$PORT"
-    "$BIN/ptxbench-server" --database "$DATABASE" --port "$PORT" "$@" >>"$TMP/server.log" 2>&1 &
+    : >"$TMP/server.out"
+    "$BIN/ptxbench-server" --database "$DATABASE" --port "${PORT:-0}" "$@" \
+        >"$TMP/server.out" 2>>"$TMP/server.log" &
     SERVER_PID=$!
     T_CHILDREN="$T_CHILDREN $SERVER_PID "
+    wait_for 20 grep -q '^LISTENING ' "$TMP/server.out" || bail 'the server did not start'
+    URL=$(sed -n 's/^LISTENING *//p' "$TMP/server.out")
+    URL=${URL%/}
+    PORT=${URL##*:}
     export PTXBENCH_SERVER="$URL"
     wait_for 20 curl -fsS "$URL/readyz" || bail 'the server did not become ready'
 }
