@@ -76,7 +76,7 @@ struct plan *plan_parse(const json_t *document, const struct problem *p, const s
 {
     struct plan_fields in = {0};
     size_t before = json_array_size(faults->items) + faults->dropped;
-    bool readable = json_read(document, plan_fields, COUNT_OF(plan_fields), &in, path, faults);
+    json_read(document, plan_fields, COUNT_OF(plan_fields), &in, path, faults);
     struct plan *plan = calloc(1, sizeof(*plan));
     if (!plan) {
         faults_add(faults, path, "out of memory");
@@ -84,8 +84,7 @@ struct plan *plan_parse(const json_t *document, const struct problem *p, const s
     }
     struct plan_context c = {.problem = p, .workload = w, .arch = a, .plan = plan, .faults = faults};
     c.var_count = problem_vars(p, w, a->num_sms, c.vars);
-    if (readable)
-        read_parts(&c, &in, path);
+    read_parts(&c, &in, path);
     if (json_array_size(faults->items) + faults->dropped == before)
         return plan;
     plan_free(plan);

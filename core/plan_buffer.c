@@ -87,16 +87,16 @@ static json_t *read_buffer(struct plan_context *c, struct plan_buffer *b, const 
         {"capture", JSON_YESNO, false, offsetof(struct buffer_fields, capture), 0, 0, NULL},
     };
     struct buffer_fields in = {0};
-    if (!json_read(v, fields, COUNT_OF(fields), &in, path, c->faults))
-        return NULL;
+    json_read(v, fields, COUNT_OF(fields), &in, path, c->faults);
     b->capture = in.capture;
-    int dtype = dtype_find(in.dtype);
-    if (dtype < 0) {
+    int dtype = in.dtype ? dtype_find(in.dtype) : DTYPE_u8; /* the least there is, to judge the shape */
+    if (dtype < 0)
         faults_add(c->faults, json_at(path, "dtype").text, "'%s' is not a dtype", in.dtype);
-    } else {
-        b->dtype = (enum dtype)dtype;
+    b->dtype = dtype < 0 ? DTYPE_u8 : (enum dtype)dtype;
+    if (in.shape)
         read_shape(c, b, in.shape, json_at(path, "shape").text);
-    }
+    if (!in.dtype || dtype < 0)
+        b->elements = 0; /* what points at it cannot be judged */
     return read_init(c, b, in.init, json_at(path, "init").text);
 }
 

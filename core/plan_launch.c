@@ -60,14 +60,15 @@ void plan_read_launch(struct plan_context *c, const json_t *v, const char *path,
     for (int d = 0; d < 3; d++)
         out->grid[d] = out->block[d] = 1;
     out->cluster[1] = out->cluster[2] = 1;
-    if (!json_read(v, launch_fields, COUNT_OF(launch_fields), &in, path, c->faults))
-        return;
+    json_read(v, launch_fields, COUNT_OF(launch_fields), &in, path, c->faults);
     out->cooperative = in.cooperative;
     out->programmatic_dependent = in.programmatic_dependent;
-    out->kernel = plan_kernel_name(c, in.kernel, json_at(path, "kernel").text);
-    bool grid_good = plan_integers(c, in.grid, json_at(path, "grid").text, 3, 1, c->arch->max_grid,
-                                   false, out->grid) > 0;
-    read_block(c, in.block, json_at(path, "block").text, out);
+    if (in.kernel)
+        out->kernel = plan_kernel_name(c, in.kernel, json_at(path, "kernel").text);
+    bool grid_good = in.grid && plan_integers(c, in.grid, json_at(path, "grid").text, 3, 1,
+                                              c->arch->max_grid, false, out->grid);
+    if (in.block)
+        read_block(c, in.block, json_at(path, "block").text, out);
     if (in.cluster)
         read_cluster(c, in.cluster, json_at(path, "cluster").text, grid_good, out);
     if (in.shared_bytes)

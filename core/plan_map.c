@@ -133,7 +133,7 @@ static bool read_box(struct plan_context *c, const struct map_fields *in, const 
                      struct plan_tensor_map *m)
 {
     int64_t box[LIMIT_DIMS], steps[LIMIT_DIMS] = {1, 1, 1, 1, 1};
-    bool good = read_list(c, in->box, path, "box", m->rank, 1, 256, box);
+    bool good = in->box && read_list(c, in->box, path, "box", m->rank, 1, 256, box);
     if (in->element_strides)
         good &= read_list(c, in->element_strides, path, "element_strides", m->rank, 1, 8, steps);
     for (int i = 0; good && i < m->rank; i++) {
@@ -149,8 +149,8 @@ static void read_map(struct plan_context *c, const json_t *v, const char *path,
     struct map_fields in = {0};
     struct plan_memory memory;
     m->index = -1;
-    if (!json_read(v, map_fields, COUNT_OF(map_fields), &in, path, c->faults) ||
-        !read_memory(c, &in, path, &memory, m))
+    json_read(v, map_fields, COUNT_OF(map_fields), &in, path, c->faults);
+    if (!json_is_object(v) || !read_memory(c, &in, path, &memory, m))
         return;
     m->interleave = in.interleave;
     m->swizzle = in.swizzle;

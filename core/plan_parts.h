@@ -45,7 +45,7 @@ bool plan_memory_find(struct plan_context *c, enum plan_space space, const char 
 void plan_read_buffers(struct plan_context *c, const json_t *object, const char *path);
 void plan_read_maps(struct plan_context *c, const json_t *object, const char *path);
 
-/* plan_launch.c: one launch. `only_buffer`: index of the only memory its arguments may name, or -1. */
+/* plan_launch.c: one launch, as far as it can be read: a missing field hides no other fault. `only_buffer`: index of the only memory its arguments may name, or -1. */
 void plan_read_launch(struct plan_context *c, const json_t *v, const char *path, int only_buffer,
                       struct plan_launch *out);
 void plan_launch_release(struct plan_launch *launch);
