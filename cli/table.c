@@ -157,8 +157,9 @@ void submission_print(FILE *out, const json_t *s)
     PRINT_LINE(out, "what", s, {"", "problem", 0}, {"", "workload", 0}, {"", "arch", 0},
                {"on ", "device", 0}, {"", "device_model", 0}, {"in ", "language", 0});
     PRINT_LINE(out, "who", s, {"", "label", 0}, {"", "method", 0}, {"owner ", "owner", 0});
-    PRINT_LINE(out, "queue", s, {"position ", "position", 0}, {"seconds left about ", "eta_s", 0},
-               {"lane ", "lane.name", 0}, {"workers ", "lane.workers", 0});
+    if (!verdict)
+        PRINT_LINE(out, "queue", s, {"position ", "position", 0}, {"seconds left about ", "eta_s", 0},
+                   {"lane ", "lane.name", 0}, {"workers ", "lane.workers", 0});
     PRINT_LINE(out, "speed", s, {"speedup ", "speedup.value", 3}, {"95% ", "speedup.ci95", 3},
                {"us ", "candidate_us", 2}, {"against ", "baseline.name", 0}, {"us ", "baseline.us", 2});
     PRINT_LINE(out, "target", s, {"executed ", "target.executed", 0},
