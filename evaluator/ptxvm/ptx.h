@@ -223,7 +223,7 @@ struct ptx_reg_range {
 struct ptx_directives {
     uint32_t maxntid[3], reqntid[3], reqnctapercluster[3];
     uint32_t minnctapersm, maxnctapersm, maxnreg, maxclusterrank;
-    bool explicitcluster;
+    bool explicitcluster, blocksareclusters;
 };
 
 struct ptx_func {
@@ -232,9 +232,8 @@ struct ptx_func {
     uint8_t linkage;
     uint32_t alias; /* .alias name, target: module->funcs of the target; else PTX_NONE */
     uint32_t line;
-    /* returns, then params, both in module->vars from first_var. Locals are further vars with
-     * .func set to this function. */
-    uint32_t first_var, return_count, param_count;
+    /* In module->vars from first_var: the returns, the params, the variables of the body. */
+    uint32_t first_var, return_count, param_count, local_count;
     uint64_t param_bytes; /* size of the parameter buffer */
     struct ptx_directives directives;
 

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The PTX parser: its entry point, the tools its parts share, and the directives of a module. */
+#include "evaluator/ptxvm/parse.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/util.h"
+
+enum { SHOWN_MAX = 60 }; /* bytes of a name shown in a message */
+
+/* The module as the caller sees it, with what it lives in. */
+struct module_box {
+    struct ptx_module module;
+    struct ptx_arena arena;
+};
+
+/* ---- errors ---- */
+
+static void record(struct parser *p, enum err code, struct place place, const char *text)
+{
+    fault_set(p->fault, code, "%u:%u: %s", place.line, place.column, text);
+}
+
+static const char *lexer_error(const struct parser *p)
+{
+    return p->lex.kind == TOK_ERROR ? p->lex.error : NULL;
+}
+
+_Noreturn void parse_fail(struct parser *p, const char *fmt, ...)
+{
+    char text[LIMIT_DETAIL];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    bool at_end = p->lex.kind == TOK_END;
+    if (at_end)
+        snprintf(text, sizeof text, "the text ends too early");
+    record(p, ERR_INVALID, parse_place(p), lexer_error(p) ? lexer_error(p) : text);
+    longjmp(p->bail, 1);
+}
+
+_Noreturn void parse_fail_at(struct parser *p, struct place place, const char *fmt, ...)
+{
+    char text[LIMIT_DETAIL];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    record(p, ERR_INVALID, place, text);
+    longjmp(p->bail, 1);
+}
+
+_Noreturn void parse_fail_memory(struct parser *p)
+{
+    bool spent = p->arena.used > p->arena.max / 4;
+    record(p, spent ? ERR_TOO_LARGE : ERR_NO_MEMORY, parse_place(p),
+           "this module needs more memory than its length allows");
+    longjmp(p->bail, 1);
+}
+
+int parse_shown(uint32_t len)
+{
+    return (int)(len < SHOWN_MAX ? len : SHOWN_MAX);
+}
+
+struct place parse_place(const struct parser *p)
+{
+    return (struct place){p->lex.token_line, p->lex.token_column};
+}
+
+/* ---- tokens ---- */
+
+void parse_next(struct parser *p)
+{
+    ptx_lex_next(&p->lex);
+    if (p->lex.kind == TOK_ERROR)
+        parse_fail(p, "%s", p->lex.error);
+}
+
+bool parse_is(const struct parser *p, int kind)
+{
+    return p->lex.kind == kind;
+}
+
+bool parse_is_word(const struct parser *p, const char *word)
+{
+    size_t len = strlen(word);
+    return p->lex.kind == TOK_WORD && p->lex.len == len && memcmp(p->lex.text, word, len) == 0;
+}
+
+bool parse_accept(struct parser *p, int kind)
+{
+    if (p->lex.kind != kind)
+        return false;
+    parse_next(p);
+    return true;
+}
+
+bool parse_accept_word(struct parser *p, const char *word)
+{
+    if (!parse_is_word(p, word))
+        return false;
+    parse_next(p);
+    return true;
+}
+
+void parse_expect(struct parser *p, int kind, const char *what)
+{
+    if (!parse_accept(p, kind))
+        parse_fail(p, "expected %s, not '%.*s'", what, TOKEN_ARGS(p));
+}
+
+uint32_t parse_u32(struct parser *p, const char *what)
+{
+    struct place place = parse_place(p);
+    int64_t value = parse_integer(p, what);
+    if (value < 0 || value > UINT32_MAX)
+        parse_fail_at(p, place, "%s must be from 0 to 2^32-1", what);
+    return (uint32_t)value;
+}
+
+/* ---- memory ---- */
+
+void *parse_alloc(struct parser *p, size_t bytes)
+{
+    void *out = ptx_arena_alloc(&p->arena, bytes);
+    if (!out)
+        parse_fail_memory(p);
+    return out;
+}
+
+char *parse_text(struct parser *p, const char *text, size_t len)
+{
+    char *out = parse_alloc(p, len + 1); /* zeroed */
+    memcpy(out, text, len);
+    return out;
+}
+
+void *parse_push(struct parser *p, struct ptx_list *l, uint32_t n)
+{
+    if (!ptx_list_reserve(l, &p->arena, n))
+        parse_fail_memory(p);
+    char *out = (char *)l->items + (size_t)l->count * l->item_bytes;
+    memset(out, 0, (size_t)n * l->item_bytes);
+    l->count += n;
+    return out;
+}
+
+void *parse_keep(struct parser *p, struct ptx_list *l, uint32_t first)
+{
+    size_t bytes = (size_t)(l->count - first) * l->item_bytes;
+    if (!bytes)
+        return NULL;
+    void *out = parse_alloc(p, bytes);
+    memcpy(out, (char *)l->items + (size_t)first * l->item_bytes, bytes);
+    l->count = first;
+    return out;
+}
+
+/* ---- directives of a module ---- */
+
+static void parse_file(struct parser *p)
+{
+    uint32_t number = parse_u32(p, "a file number");
+    if (!parse_is(p, TOK_STRING))
+        parse_fail(p, "expected the name of a file, not '%.*s'", TOKEN_ARGS(p));
+    struct ptx_file *file = parse_push(p, &p->files, 1);
+    *file = (struct ptx_file){number, parse_text(p, p->lex.text, p->lex.len)};
+    parse_next(p);
+    while (parse_accept(p, ',')) /* time stamp and size */
+        parse_integer(p, "a property of the file");
+}
+
+/* Debug information: not needed to execute. */
+static void parse_section(struct parser *p)
+{
+    if (!parse_is(p, TOK_WORD) && !parse_is(p, TOK_NAME) && !parse_is(p, TOK_STRING))
+        parse_fail(p, "expected the name of a section, not '%.*s'", TOKEN_ARGS(p));
+    parse_next(p);
+    struct place place = parse_place(p);
+    if (!parse_is(p, '{'))
+        parse_fail(p, "expected '{' of a section, not '%.*s'", TOKEN_ARGS(p));
+    if (!ptx_lex_skip_block(&p->lex))
+        parse_fail_at(p, place, "this section does not end");
+    if (parse_is(p, TOK_ERROR))
+        parse_fail(p, "%s", p->lex.error);
+}
+
+static uint32_t parse_alias_name(struct parser *p)
+{
+    const struct def *d = parse_is(p, TOK_NAME) ? name_lookup(p, name_intern(p)) : NULL;
+    if (!d || d->kind != DEF_FUNC)
+        parse_fail(p, "'%.*s' is no function declared before", TOKEN_ARGS(p));
+    uint32_t func = d->index;
+    parse_next(p);
+    return func;
+}
+
+static void parse_alias(struct parser *p)
+{
+    struct place place = parse_place(p);
+    uint32_t alias = parse_alias_name(p);
+    parse_expect(p, ',', "','");
+    uint32_t target = parse_alias_name(p);
+    parse_expect(p, ';', "';' after an alias");
+    const struct ptx_func *t = ITEM(p->funcs, struct ptx_func, target);
+    if (!t->has_body || ITEM(p->funcs, struct ptx_func, alias)->has_body)
+        parse_fail_at(p, place, "an alias names a function without a body for one with a body");
+    ITEM(p->funcs, struct ptx_func, alias)->alias = target;
+}
+
+static void parse_module_pragma(struct parser *p)
+{
+    do
+        parse_expect(p, TOK_STRING, "the string of a .pragma");
+    while (parse_accept(p, ','));
+    parse_expect(p, ';', "';' after a .pragma");
+}
+
+static void parse_module_loc(struct parser *p)
+{
+    parse_loc(p);
+}
+
+static const struct {
+    const char *word;
+    void (*parse)(struct parser *p);
+} simple[] = {
+    {"file", parse_file},           {"section", parse_section}, {"alias", parse_alias},
+    {"pragma", parse_module_pragma}, {"loc", parse_module_loc},
+};
+
+static enum ptx_linkage parse_linkage(struct parser *p)
+{
+    return parse_accept_word(p, "visible")  ? PTX_LINK_VISIBLE
+           : parse_accept_word(p, "extern") ? PTX_LINK_EXTERN
+           : parse_accept_word(p, "weak")   ? PTX_LINK_WEAK
+           : parse_accept_word(p, "common") ? PTX_LINK_COMMON
+                                            : PTX_LINK_LOCAL;
+}
+
+static void parse_top(struct parser *p)
+{
+    for (size_t i = 0; i < COUNT_OF(simple); i++)
+        if (parse_accept_word(p, simple[i].word)) {
+            simple[i].parse(p);
+            return;
+        }
+    enum ptx_linkage linkage = parse_linkage(p);
+    bool is_entry = parse_is_word(p, "entry");
+    if (is_entry || parse_is_word(p, "func")) {
+        parse_next(p);
+        parse_function(p, is_entry, linkage);
+        return;
+    }
+    enum ptx_space space = parse_is(p, TOK_WORD) ? space_of_word(p) : PTX_SPACE_NONE;
+    if (space == PTX_SPACE_NONE)
+        parse_fail(p, "unknown directive '%.*s' of a module", TOKEN_ARGS(p));
+    parse_next(p);
+    if (space == PTX_SPACE_REG)
+        parse_registers(p);
+    else
+        parse_variables(p, space, linkage);
+}
+
+/* ".version 9.0", ".target sm_90a, debug", ".address_size 64" */
+static void parse_head(struct parser *p)
+{
+    if (!parse_accept_word(p, "version"))
+        parse_fail(p, "a module must begin with .version");
+    const char *dot = memchr(p->lex.text, '.', p->lex.len);
+    if (!parse_is(p, TOK_F64) || !dot || p->lex.len > 8 || p->lex.text + p->lex.len - dot != 2)
+        parse_fail(p, "expected a version such as 9.0, not '%.*s'", TOKEN_ARGS(p));
+    p->module.version = (uint32_t)(strtoul(p->lex.text, NULL, 10) * 10) + (uint32_t)(dot[1] - '0');
+    parse_next(p);
+    if (!parse_accept_word(p, "target"))
+        parse_fail(p, "expected .target after .version, not '%.*s'", TOKEN_ARGS(p));
+    do {
+        if (!parse_is(p, TOK_NAME))
+            parse_fail(p, "expected a target, not '%.*s'", TOKEN_ARGS(p));
+        if (!p->module.target)
+            p->module.target = parse_text(p, p->lex.text, p->lex.len);
+        parse_next(p);
+    } while (parse_accept(p, ','));
+    p->module.address_size = 32;
+    if (parse_accept_word(p, "address_size")) {
+        struct place place = parse_place(p);
+        p->module.address_size = parse_u32(p, "the address size");
+        if (p->module.address_size != 32 && p->module.address_size != 64)
+            parse_fail_at(p, place, "the address size must be 32 or 64");
+    }
+}
+
+/* ---- the parse ---- */
+
+static void load_vocabulary(struct parser *p, struct ptx_strings *t, const char *(*name)(unsigned),
+                            unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const char *text = name(i);
+        size_t len = strlen(text);
+        if (ptx_strings_add(t, &p->arena, text, len, ptx_hash(text, len)) != i)
+            parse_fail_memory(p);
+    }
+}
+
+static const char *op_text(unsigned i)
+{
+    return ptx_op_name((enum ptx_op)i);
+}
+
+static const char *word_text(unsigned i)
+{
+    return ptx_word_name((enum ptx_word)i);
+}
+
+static const char *sreg_text(unsigned i)
+{
+    return ptx_sreg_name((enum ptx_sreg)i);
+}
+
+static void init_lists(struct parser *p)
+{
+    const struct {
+        struct ptx_list *list;
+        size_t item_bytes;
+    } lists[] = {
+        {&p->name_infos, sizeof(struct name)},    {&p->defs, sizeof(struct def)},
+        {&p->pending, sizeof(struct pending)},    {&p->forms, sizeof(struct ptx_form)},
+        {&p->funcs, sizeof(struct ptx_func)},     {&p->vars, sizeof(struct ptx_var)},
+        {&p->locs, sizeof(struct ptx_loc)},       {&p->files, sizeof(struct ptx_file)},
+        {&p->instrs, sizeof(struct ptx_instr)},   {&p->operands, sizeof(struct ptx_operand)},
+        {&p->reg_types, sizeof(uint8_t)},         {&p->reg_ranges, sizeof(struct ptx_reg_range)},
+        {&p->labels, sizeof(struct ptx_label)},   {&p->targets, sizeof(struct ptx_targets)},
+        {&p->protos, sizeof(struct ptx_proto)},   {&p->stack, sizeof(struct ptx_operand)},
+        {&p->bytes, sizeof(uint8_t)},             {&p->relocs, sizeof(struct ptx_reloc)},
+        {&p->text, sizeof(char)},
+    };
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        lists[i].list->item_bytes = (uint32_t)lists[i].item_bytes;
+}
+
+static void release(struct parser *p)
+{
+    struct ptx_list *lists[] = {&p->name_infos, &p->defs,       &p->pending, &p->forms,  &p->funcs,
+                                &p->vars,       &p->locs,       &p->files,   &p->instrs, &p->operands,
+                                &p->reg_types,  &p->reg_ranges, &p->labels,  &p->targets, &p->protos,
+                                &p->stack,      &p->bytes,      &p->relocs,  &p->text};
+    struct ptx_strings *tables[] = {&p->ops, &p->words, &p->sregs, &p->names, &p->form_texts};
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        ptx_list_release(lists[i], &p->arena);
+    for (size_t i = 0; i < COUNT_OF(tables); i++)
+        ptx_strings_release(tables[i], &p->arena);
+}
+
+/* Reads the whole text; the module's arrays move into the arena. */
+static void parse_module(struct parser *p)
+{
+    load_vocabulary(p, &p->ops, op_text, PTX_OP_COUNT);
+    load_vocabulary(p, &p->words, word_text, PTX_WORD_SHAPE);
+    load_vocabulary(p, &p->sregs, sreg_text, PTX_SREG_COUNT);
+    parse_push(p, &p->locs, 1);
+    parse_next(p);
+    parse_head(p);
+    while (!parse_is(p, TOK_END))
+        parse_top(p);
+    struct ptx_module *m = &p->module;
+    m->form_count = p->forms.count;
+    m->forms = parse_keep(p, &p->forms, 0);
+    m->func_count = p->funcs.count;
+    m->funcs = parse_keep(p, &p->funcs, 0);
+    m->var_count = p->vars.count;
+    m->vars = parse_keep(p, &p->vars, 0);
+    m->loc_count = p->locs.count;
+    m->locs = parse_keep(p, &p->locs, 0);
+    m->file_count = p->files.count;
+    m->files = parse_keep(p, &p->files, 0);
+}
+
+struct ptx_module *ptx_parse(const char *text, size_t len, struct fault *f)
+{
+    if (len > LIMIT_PTX) {
+        fault_set(f, ERR_TOO_LARGE, "1:1: PTX of more than %d bytes", LIMIT_PTX);
+        return NULL;
+    }
+    struct module_box *box = calloc(1, sizeof *box);
+    struct parser *p = calloc(1, sizeof *p);
+    if (!box || !p) {
+        fault_set(f, ERR_NO_MEMORY, "1:1: no memory to parse PTX");
+        free(box);
+        free(p);
+        return NULL;
+    }
+    p->fault = f;
+    p->func = PTX_NONE;
+    p->arena.max = PTX_ARENA_BASE + PTX_ARENA_FACTOR * len;
+    ptx_lex_init(&p->lex, text, len);
+    init_lists(p);
+    volatile bool done = false; /* survives the jump */
+    if (setjmp(p->bail) == 0) {
+        parse_module(p);
+        done = true;
+    }
+    release(p);
+    box->module = p->module;
+    box->module.memory_bytes = p->arena.used;
+    box->arena = p->arena;
+    free(p);
+    if (done)
+        return &box->module;
+    ptx_free(&box->module);
+    return NULL;
+}
+
+void ptx_free(struct ptx_module *m)
+{
+    if (!m)
+        return;
+    struct module_box *box = (struct module_box *)m; /* its first member */
+    ptx_arena_release(&box->arena);
+    free(box);
+}
