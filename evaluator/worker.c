@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker's loop: one poll() over signals, the listener and the child; everything else is a due time.
+// A database error ends the session (worker_run begins a new one): crash-only, within the process.
+#include "evaluator/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "core/db/listen.h"
+#include "core/db/migrate.h"
+#include "core/log.h"
+#include "evaluator/worker_job.h"
+
+enum {
+    STATEMENT_TIMEOUT_MS = 30000,
+    PRUNE_MS = 60000,
+    RETRY_FIRST_MS = 250,
+    RETRY_MAX_MS = 10000,
+    SESSION_FDS = 2 + WORKER_CHILD_FDS,
+};
+
+struct worker {
+    const struct worker_config *config;
+    char name[LIMIT_WORKER_NAME], host[80];
+    int signals;      /* signalfd of SIGTERM and SIGINT */
+    int stop_asked;   /* 1: drain; 2: give the job back */
+
+    struct db *db;    /* of the session */
+    struct listener *listener;
+    struct worker_job work;
+    bool hinted;      /* a job was queued, or we just became free: claim without waiting for the poll */
+    int64_t claim_due, beat_due, reap_due, prune_due;
+};
+
+/* A wait of about `ms`, so that workers do not move in step. */
+static int64_t jittered(int ms)
+{
+    uint16_t r;
+    random_bytes(&r, sizeof(r));
+    return ms - ms / 4 + (int64_t)ms / 2 * r / UINT16_MAX;
+}
+
+/* ---- hints ---- */
+
+static bool serves(const struct worker_config *c, const char *lane)
+{
+    size_t n = strlen(lane);
+    for (const char *at = strstr(c->lanes, lane); at && n; at = strstr(at + 1, lane))
+        if (strchr("{,", at[-1]) && strchr(",}", at[n])) /* lanes has a brace at each end */
+            return true;
+    return false;
+}
+
+static void notified(void *arg, const char *channel, const char *payload)
+{
+    struct worker *w = arg;
+    if (strcmp(channel, CHANNEL_JOB_QUEUED) == 0 && serves(w->config, payload))
+        w->hinted = true;
+    else if (strcmp(channel, CHANNEL_JOB_CANCEL) == 0 && w->work.busy &&
+             strtoll(payload, NULL, 10) == w->work.job.id)
+        w->beat_due = 0; /* the heartbeat tells whether it is true */
+}
+
+static void listening_again(void *arg)
+{
+    ((struct worker *)arg)->hinted = true;
+}
+
+/* ---- what is due ---- */
+
+static enum err claim(struct worker *w, struct fault *f)
+{
+    bool got;
+    w->hinted = false;
+    w->claim_due = now_ms() + jittered(w->config->poll_ms);
+    enum err e = queue_claim(w->db, w->name, w->config->lanes, w->config->lease_ms, &w->work.job, &got, f);
+    if (e == ERR_NONE && got) {
+        w->beat_due = now_ms() + w->config->beat_ms;
+        return worker_job_start(&w->work, w->db, w->config, f);
+    }
+    if (e == ERR_NONE && w->config->exit_when_idle)
+        w->stop_asked = 1;
+    return e;
+}
+
+/* Renews the lease, or at least says that we live. */
+static enum err beat(struct worker *w, struct fault *f)
+{
+    w->beat_due = now_ms() + w->config->beat_ms;
+    if (!w->work.busy)
+        return queue_worker_seen(w->db, w->name, f);
+    bool mine, cancel;
+    enum err e = queue_heartbeat(w->db, &w->work.job, w->config->lease_ms, &mine, &cancel, f);
+    if (e == ERR_NONE && !mine)
+        worker_job_stop(&w->work, STOP_LEASE_LOST);
+    else if (e == ERR_NONE && cancel)
+        worker_job_stop(&w->work, STOP_CANCELLED);
+    return e;
+}
+
+static enum err reap(struct worker *w, struct fault *f)
+{
+    int count;
+    w->reap_due = now_ms() + w->config->reap_ms;
+    enum err e = queue_reap(w->db, &count, f);
+    if (e == ERR_NONE && count)
+        log_warn("took back jobs of lost workers", "count=%d", count);
+    if (e == ERR_NONE && now_ms() >= w->prune_due) {
+        w->prune_due = now_ms() + PRUNE_MS;
+        e = queue_prune(w->db, &count, f);
+    }
+    return e;
+}
+
+static enum err do_what_is_due(struct worker *w, struct fault *f)
+{
+    enum err e = ERR_NONE;
+    bool free_hands = !w->work.busy && !w->stop_asked;
+    if (free_hands && (w->hinted || now_ms() >= w->claim_due))
+        e = claim(w, f);
+    if (e == ERR_NONE && now_ms() >= w->beat_due)
+        e = beat(w, f);
+    if (e == ERR_NONE && now_ms() >= w->reap_due)
+        e = reap(w, f);
+    if (w->work.busy && now_ms() >= w->work.budget_end)
+        worker_job_stop(&w->work, STOP_BUDGET);
+    return e;
+}
+
+static int time_to_wait(const struct worker *w, int listener_ms)
+{
+    int64_t now = now_ms(), due = w->beat_due < w->reap_due ? w->beat_due : w->reap_due;
+    if (w->work.busy && !w->work.stop && w->work.budget_end < due)
+        due = w->work.budget_end;
+    if (!w->work.busy && !w->stop_asked && w->claim_due < due)
+        due = w->claim_due;
+    if (now + listener_ms < due)
+        due = now + listener_ms;
+    return due > now ? (int)(due - now) : 0;
+}
+
+/* ---- signals ---- */
+
+static void read_signals(struct worker *w)
+{
+    struct signalfd_siginfo s;
+    while (read(w->signals, &s, sizeof(s)) == sizeof(s)) {
+        w->stop_asked++;
+        log_info(w->stop_asked == 1 ? "draining" : "giving the job back", "signal=%u job=%lld", s.ssi_signo,
+                 w->work.busy ? (long long)w->work.job.id : 0LL);
+    }
+    if (w->stop_asked > 1 && w->work.busy)
+        worker_job_stop(&w->work, STOP_RELEASE);
+}
+
+/* ---- the session ---- */
+
+static enum err session_open(struct worker *w, struct fault *f)
+{
+    static const char *const channels[] = {CHANNEL_JOB_QUEUED, CHANNEL_JOB_CANCEL, NULL};
+    const struct worker_config *c = w->config;
+    enum err e = migrate_check(c->database, c->home, f);
+    if (e != ERR_NONE)
+        return e;
+    struct db_options o = {.conninfo = c->database,
+                           .application = "ptxbench-worker",
+                           .statement_timeout_ms = STATEMENT_TIMEOUT_MS};
+    struct listen_hooks hooks = {notified, listening_again, w};
+    w->db = db_open(&o, f);
+    w->listener = listener_new(&o, channels, &hooks);
+    if (!w->db || !w->listener)
+        return w->db ? fault_set(f, ERR_NO_MEMORY, "cannot listen") : ERR_DATABASE;
+    int64_t now = now_ms();
+    w->hinted = true;
+    w->claim_due = now;
+    w->beat_due = now + c->beat_ms;
+    w->reap_due = now + c->lease_ms; /* after an outage all heartbeats are late: nobody is lost yet */
+    w->prune_due = now + c->lease_ms + jittered(PRUNE_MS);
+    return queue_worker_start(w->db,
+                              &(struct worker_info){.name = w->name,
+                                                    .host = w->host,
+                                                    .device = c->device,
+                                                    .device_uuid = c->device_uuid,
+                                                    .device_model = c->device_model,
+                                                    .lanes = c->lanes,
+                                                    .lease_ms = c->lease_ms},
+                              f);
+}
+
+static void session_close(struct worker *w)
+{
+    worker_job_release(&w->work);
+    listener_free(w->listener);
+    db_close(w->db);
+    w->listener = NULL;
+    w->db = NULL;
+}
+
+static enum err session_turn(struct worker *w, struct fault *f)
+{
+    int listener_ms = listener_pump(w->listener);
+    enum err e = do_what_is_due(w, f);
+    if (e != ERR_NONE || (w->stop_asked && !w->work.busy))
+        return e;
+    struct pollfd fds[SESSION_FDS] = {{w->signals, POLLIN, 0}, {listener_socket(w->listener), POLLIN, 0}};
+    worker_child_fds(&w->work.child, fds + 2);
+    if (!w->hinted || w->work.busy) {
+        if (poll(fds, SESSION_FDS, time_to_wait(w, listener_ms)) < 0 && errno != EINTR)
+            return fault_set(f, ERR_IO, "cannot poll: %s", strerror(errno));
+    }
+    read_signals(w);
+    if (!w->work.busy)
+        return ERR_NONE;
+    e = worker_job_advance(&w->work, f);
+    w->hinted = w->hinted || !w->work.busy; /* done: there may be more */
+    return e;
+}
+
+static enum err session(struct worker *w, struct fault *f)
+{
+    enum err e = session_open(w, f);
+    if (e == ERR_NONE)
+        log_info("worker ready", "name=%s device=%s lanes=%s", w->name, w->config->device, w->config->lanes);
+    while (e == ERR_NONE && !(w->stop_asked && !w->work.busy))
+        e = session_turn(w, f);
+    if (e == ERR_NONE)
+        e = queue_worker_stop(w->db, w->name, f);
+    session_close(w);
+    return e;
+}
+
+/* Sleeps, but not through a signal. */
+static void pause_ms(struct worker *w, int ms)
+{
+    struct pollfd fd = {w->signals, POLLIN, 0};
+    if (poll(&fd, 1, (int)jittered(ms)) > 0)
+        read_signals(w);
+}
+
+enum err worker_run(const struct worker_config *config, struct fault *f)
+{
+    struct worker w = {.config = config};
+    gethostname(w.host, sizeof(w.host) - 1);
+    snprintf(w.name, sizeof(w.name), "%s:%d:%lld", w.host, getpid(), (long long)time(NULL));
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (w.signals < 0)
+        return fault_set(f, ERR_IO, "cannot watch signals: %s", strerror(errno));
+    enum err e = ERR_DATABASE;
+    for (int retry_ms = RETRY_FIRST_MS; !w.stop_asked;) {
+        int64_t began = now_ms();
+        e = session(&w, f);
+        if (e == ERR_NONE || e == ERR_CONFLICT)
+            break;
+        if (now_ms() - began > RETRY_MAX_MS)
+            retry_ms = RETRY_FIRST_MS; /* it was up for a while */
+        log_error("session ended", "reason=\"%s\" retry_ms=%d", f ? f->detail : err_title(e), retry_ms);
+        pause_ms(&w, retry_ms);
+        retry_ms = 2 * retry_ms < RETRY_MAX_MS ? 2 * retry_ms : RETRY_MAX_MS;
+    }
+    close(w.signals);
+    return e == ERR_CONFLICT ? e : ERR_NONE;
+}
