@@ -24,6 +24,7 @@ up    file:/etc/ssl/certs/ca-certificates.crt ca-certificates
 test  command:git            git
 test  command:jq             jq
 test  command:perl           perl
+test  command:pgrep          procps
 test  command:clang          clang
 test  command:clang-format   clang-format
 test  fuzzer:                libclang-rt-dev

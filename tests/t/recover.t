@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Parts die in mid-job; the job still ends in one result, and the next one is unharmed.
+. "$(dirname "$0")/lib.sh"
+CLI=$BIN/ptxbench
+KERNEL=$ROOT/problems/gemm/examples/naive.ptx
+db_start
+server_start
+worker_start
+
+submit()
+{
+    "$CLI" submit --json -p gemm -a sm_90a -d cpu "$KERNEL" | jq -r .id
+}
+
+# running ID: has a worker taken it?
+running()
+{
+    [ "$(sql "SELECT state FROM submissions WHERE id = '$1'")" = running ]
+}
+
+results()
+{
+    sql "SELECT count(*) FROM results r JOIN evaluations e ON e.id = r.evaluation_id
+         WHERE e.submission_id = '$1'"
+}
+
+id=$(submit)
+ok 'a job begins' wait_for 20 running "$id"
+stop_child "$WORKER_PID" KILL
+sleep 1
+is 'no process of a killed worker is left' "$(pgrep -c -f "$BIN/ptxbench-(worker|runner|compile)")" 0
+worker_start
+exits 'another worker finishes what a killed one held' 0 "$CLI" watch --quiet --timeout 120 "$id"
+is 'with exactly one result' "$(results "$id")" 1
+is 'of the second attempt' "$(sql "SELECT max(attempt) FROM results r JOIN evaluations e
+    ON e.id = r.evaluation_id WHERE e.submission_id = '$id'")" 2
+
+id=$(submit)
+ok 'a job begins' wait_for 20 running "$id"
+pkill_one=$(pgrep -f "$BIN/ptxbench-(runner|compile)" | head -n 1)
+[ -z "$pkill_one" ] || kill -KILL "$pkill_one"
+exits 'a killed child is our failure and tried again, or was done already' 0 \
+    "$CLI" watch --quiet --timeout 120 "$id"
+
+id=$(submit)
+ok 'a job begins' wait_for 20 running "$id"
+stop_child "$SERVER_PID" KILL
+server_start
+exits 'a killed server does not harm a job' 0 "$CLI" watch --quiet --timeout 120 "$id"
+
+id=$(submit)
+ok 'a job begins' wait_for 20 running "$id"
+pg_restart
+# The worker may end on the lost connection, as ./dev up would then start it again.
+sleep 1
+kill -0 "$WORKER_PID" 2>/dev/null || worker_start
+exits 'a database that was restarted does not harm a job' 0 "$CLI" watch --quiet --timeout 120 "$id"
+is 'with exactly one result' "$(results "$id")" 1
+
+id=$(submit)
+ok 'a job begins' wait_for 20 running "$id"
+pg_restart QUIT
+sleep 1
+kill -0 "$WORKER_PID" 2>/dev/null || worker_start
+exits 'nor does one that crashed' 0 "$CLI" watch --quiet --timeout 120 "$id"
+
+id=$(submit)
+ok 'a job begins' wait_for 20 running "$id"
+kill -TERM "$WORKER_PID"
+wait "$WORKER_PID" 2>/dev/null
+ok 'a worker that is asked to stop leaves its job done or queued' \
+    sh -c "'$CLI' show --json $id | grep -qE '\"state\": \"(done|queued)\"'"
+worker_start
+exits 'and the job ends well' 0 "$CLI" watch --quiet --timeout 120 "$id"
+exits 'the database is sound' 0 "$CLI" fsck
+done_testing
