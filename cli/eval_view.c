@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/eval_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/submission.h"
+#include "core/text.h"
+
+enum { EXCERPT_LINES = 12, EXCERPT_BYTES = 2000 };
+
+#define GREEN "\033[32m"
+#define RED "\033[31m"
+#define DIM "\033[2m"
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+static const char *paint(FILE *out, const char *colour)
+{
+    const char *no = getenv("NO_COLOR");
+    return isatty(fileno(out)) && !(no && *no) ? colour : "";
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+void view_head(FILE *out, const char *file, const struct submission *s)
+{
+    fprintf(out, "%s%s%s: %s %s (", paint(out, BOLD), file, paint(out, PLAIN), s->problem->name,
+            s->workload->name);
+    for (size_t i = 0; i < s->problem->axis_count; i++)
+        fprintf(out, "%s%s=%lld", i ? " " : "", s->problem->axes[i],
+                (long long)s->workload->axes[i]);
+    fprintf(out, "), %s on %s\n", s->arch->name, s->device);
+}
+
+void view_event(void *arg, const json_t *event)
+{
+    FILE *out = arg;
+    const char *state = text_of(event, "state");
+    if (strcmp(text_of(event, "kind"), "stage") || !strcmp(state, "started"))
+        return;
+    bool skipped = !strcmp(state, "skipped"), passed = !strcmp(state, "passed");
+    fprintf(out, "  %-9s %s%-8s%s", text_of(event, "stage"),
+            paint(out, skipped ? DIM : passed ? GREEN : RED), state, paint(out, PLAIN));
+    if (skipped)
+        fprintf(out, "%12s %s%s%s", "", paint(out, DIM), text_of(event, "detail"), paint(out, PLAIN));
+    else
+        fprintf(out, "%9.1f ms", number_of(event, "wall_ms"));
+    fputc('\n', out);
+    fflush(out);
+}
+
+/* The part of a log that explains a failure: from the first line with the word error on. */
+static void print_excerpt(FILE *out, const struct buf *log)
+{
+    if (!log->len)
+        return;
+    const char *from = strstr(log->data, "error");
+    while (from && from > log->data && from[-1] != '\n')
+        from--;
+    from = from ? from : log->data;
+    fputc('\n', out);
+    for (int n = 0; n < EXCERPT_LINES && *from; n++) {
+        char line[256];
+        size_t len = strcspn(from, "\n");
+        snprintf(line, sizeof(line), "%.*s", (int)(len < sizeof(line) ? len : sizeof(line) - 1), from);
+        text_sanitize(line);
+        fprintf(out, "    %s\n", line);
+        from += len + (from[len] == '\n');
+    }
+    if (*from)
+        fprintf(out, "    … %zu bytes more (--save keeps them)\n", strlen(from));
+}
+
+static void print_tensor(FILE *out, const json_t *trial, const json_t *t)
+{
+    bool paper = json_is_true(json_object_get(t, "paper"));
+    const json_t *bad = json_object_get(t, "first_bad"), *hint;
+    size_t i;
+    fprintf(out, "  %-9s %s: max abs %.3g, max rel %.3g, excess over rounding %.2g%s\n",
+            text_of(trial, "distribution"), text_of(t, "name"), number_of(t, "max_abs"),
+            number_of(t, "max_rel"), number_of(t, "excess"),
+            json_is_true(json_object_get(t, "exact")) ? ", every bit right" : "");
+    if (!paper) {
+        char *got = json_dumps(json_object_get(bad, "got"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
+        char *want = json_dumps(json_object_get(bad, "want"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
+        char *index = json_dumps(json_object_get(bad, "index"), JSON_COMPACT);
+        fprintf(out, "            first of %.0f wrong elements: %s%s is %s, should be %s\n",
+                number_of(t, "bad"), text_of(t, "name"), index ? index : "", got ? got : "",
+                want ? want : "");
+        free(got);
+        free(want);
+        free(index);
+    }
+    json_array_foreach(json_object_get(t, "hints"), i, hint)
+        fprintf(out, "            %s\n", json_string_value(hint));
+}
+
+static void print_check(FILE *out, const json_t *report)
+{
+    const json_t *trial, *tensor;
+    size_t i, j;
+    json_array_foreach(json_object_get(json_object_get(report, "check"), "trials"), i, trial)
+        json_array_foreach(json_object_get(trial, "tensors"), j, tensor)
+            print_tensor(out, trial, tensor);
+}
+
+static void print_fault(FILE *out, const json_t *report)
+{
+    const json_t *fault, *value;
+    const char *key;
+    size_t i;
+    json_array_foreach(json_object_get(report, "faults"), i, fault)
+        json_object_foreach((json_t *)fault, key, value) {
+            char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                               : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+            if (text && *text && strcmp(key, "detail")) {
+                text_sanitize(text);
+                fprintf(out, "    %-12s %s\n", key, text);
+            }
+            free(text);
+        }
+}
+
+static void print_figures(FILE *out, const json_t *report)
+{
+    const json_t *kernel, *warning, *executed = json_object_get(json_object_get(report, "target"), "executed");
+    size_t i;
+    json_array_foreach(json_object_get(report, "kernels"), i, kernel)
+        fprintf(out, "  kernel    %s: %.0f registers, %.0f bytes shared, %.0f bytes spilled\n",
+                text_of(kernel, "name"), number_of(kernel, "registers"),
+                number_of(kernel, "shared_bytes"), number_of(kernel, "spill_store_bytes"));
+    json_array_foreach(json_object_get(json_object_get(report, "compile"), "warnings"), i, warning)
+        fprintf(out, "  warning   %s\n", text_of(warning, "text"));
+    if (json_is_object(json_object_get(report, "counts")))
+        fprintf(out, "  counted   %.0f thread instructions, target instructions %s\n",
+                number_of(json_object_get(report, "counts"), "thread_instructions"),
+                json_is_true(executed) ? "executed" : "not executed");
+}
+
+static void print_flags(FILE *out, const json_t *report)
+{
+    const json_t *flag;
+    size_t i;
+    json_array_foreach(json_object_get(report, "flags"), i, flag)
+        fprintf(out, "  %s", json_string_value(flag));
+}
+
+void view_end(FILE *out, const struct evaluation *e)
+{
+    bool passed = e->verdict == VERDICT_PASSED;
+    print_figures(out, e->report);
+    print_check(out, e->report);
+    fprintf(out, "%s%s%s", paint(out, passed ? GREEN BOLD : RED BOLD), verdict_name(e->verdict),
+            paint(out, PLAIN));
+    print_flags(out, e->report);
+    fprintf(out, "  in %.2f s\n", number_of(e->report, "wall_ms") / 1e3);
+    if (passed)
+        return;
+    char detail[LIMIT_DETAIL];
+    snprintf(detail, sizeof(detail), "%s", text_of(e->report, "detail"));
+    text_sanitize(detail);
+    fprintf(out, "  %s\n", detail);
+    print_fault(out, e->report);
+    if (e->verdict != VERDICT_INCORRECT_NUMERICAL)
+        print_excerpt(out, &e->log);
+}
+
+void view_row(FILE *out, const struct submission *s, const struct evaluation *e)
+{
+    bool passed = e->verdict == VERDICT_PASSED;
+    fprintf(out, "  %-24s %s%-20s%s %7.2f s", s->workload->name, paint(out, passed ? GREEN : RED),
+            verdict_name(e->verdict), paint(out, PLAIN), number_of(e->report, "wall_ms") / 1e3);
+    print_flags(out, e->report);
+    fputc('\n', out);
+    fflush(out);
+}
