@@ -32,6 +32,37 @@ void answer_links(json_t *document, const char *id)
         json_object_set_new(document, "report", json_sprintf("/v1/submissions/%s/report", id));
 }
 
+/* Members in the order a reader wants them; what is not named here follows. */
+static const char *const member_order[] = {
+    "id", "state", "verdict", "flags", "detail", "speedup", "candidate_us", "baseline", "target",
+    "thread_instructions", "rank", "position", "eta_s", "lane", "problem", "workload", "arch", "device",
+    "device_model", "language", "mode", "label", "method", "owner", "visibility", "created_at", "finished_at",
+};
+
+/* Nulls say something about a result; before there is one, and about a place in a queue after it, they do not. */
+static bool is_shown(const json_t *value, const char *name, bool done)
+{
+    return !json_is_null(value) || (done && strcmp(name, "position") && strcmp(name, "eta_s"));
+}
+
+json_t *answer_shape(json_t *document)
+{
+    json_t *shaped = json_object(), *value;
+    bool done = is_done(document);
+    const char *name;
+    for (size_t i = 0; i < COUNT_OF(member_order); i++) {
+        value = json_object_get(document, member_order[i]);
+        if (value && is_shown(value, member_order[i], done))
+            json_object_set(shaped, member_order[i], value);
+    }
+    json_object_foreach(document, name, value)
+        if (!json_object_get(shaped, name) && is_shown(value, name, done))
+            json_object_set(shaped, name, value);
+    answer_links(shaped, text_of(document, "id"));
+    json_decref(document);
+    return shaped;
+}
+
 /* ---- five lines ---- */
 
 static void line_state(const json_t *d, struct buf *b)
@@ -132,8 +163,7 @@ enum err answer_submission(struct request *r, int finished_status)
     e = store_submission_get(r->db, r->subject, request_viewer(r), &document, &r->fault);
     if (e)
         return e;
-    request_keep_json(r, document);
-    answer_links(document, r->subject);
+    document = request_keep_json(r, answer_shape(document));
     if (is_done(document))
         return answer_tag(r, show(r, r->finished_status, document));
     answer_header(r, "Location", request_printf(r, "/v1/submissions/%s", r->subject));

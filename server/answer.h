@@ -12,7 +12,10 @@ enum err answer_submission(struct request *r, int finished_status);
 /* Reads ?wait= into r->wait_ms. */
 enum err answer_wait(struct request *r);
 
-/* The document with `url` and, once it is done, `report`; changes `document`. */
+/* A document of the store as answers show it: what matters first, with links, without what has no meaning in its
+ * state. Takes `document`, gives a new reference. */
+json_t *answer_shape(json_t *document);
+/* Adds the links `url`, `events` and, once it is done, `report`. */
 void answer_links(json_t *document, const char *id);
 
 /* Five lines; caller releases the buffer. */

@@ -28,9 +28,9 @@ static enum err snapshot(struct request *r, const char **frame, int64_t *rev)
     enum err e = store_submission_get(r->db, r->captures[0], request_viewer(r), &document, &r->fault);
     if (e)
         return e;
-    answer_links(document, r->captures[0]);
+    document = answer_shape(document);
     *rev = json_integer_value(json_object_get(document, "rev"));
-    char *text = json_dumps(document, JSON_COMPACT);
+    char *text = json_dumps(document, ANSWER_JSON);
     *frame = request_printf(r, "id: %lld\nevent: reset\ndata: %s\n\n", (long long)*rev, text ? text : "null");
     free(text);
     json_decref(document);

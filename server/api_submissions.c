@@ -80,6 +80,6 @@ enum err submissions_list(struct request *r)
         return answer_csv(r, list_columns, COUNT_OF(list_columns), items);
     size_t i;
     json_array_foreach(items, i, row)
-        answer_links(row, json_string_value(json_object_get(row, "id")));
+        json_array_set_new(items, i, answer_shape(json_incref(row)));
     return answer_tag(r, answer_json(r, 200, json_incref(document)));
 }

@@ -64,7 +64,7 @@ static void add_value(struct buf *b, const json_t *v)
         }
         return;
     }
-    char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = json_dumps(v, ANSWER_JSON);
     buf_adds(b, text ? text : "");
     free(text);
 }

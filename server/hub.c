@@ -250,7 +250,7 @@ static void deliver(struct hub *h, const json_t *event)
     const char *kind = json_string_value(json_object_get(event, "kind"));
     const json_t *data = json_object_get(event, "data");
     int64_t seq = json_integer_value(json_object_get(event, "seq"));
-    char *text = json_dumps(data, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = json_dumps(data, ANSWER_JSON);
     struct buf frame;
     buf_init(&frame, 8 * LIMIT_EVENT);
     buf_addf(&frame, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)seq, kind ? kind : "message",
@@ -379,6 +379,7 @@ static void reset(void *arg)
 {
     struct hub *h = arg;
     pthread_mutex_lock(&h->lock);
+    atomic_store(&h->listening, true);
     h->lost = ++h->heard_count;
     h->heard[(h->heard_count - 1) % HEARD][0] = '\0';
     unpark(h, NULL, INT64_MAX);

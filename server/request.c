@@ -9,6 +9,8 @@
 #include "core/util.h"
 #include "server/service.h"
 
+enum { ANSWER_BYTES = 16 * MIB };
+
 struct kept {
     struct kept *next;
     void *p;
@@ -124,24 +126,34 @@ static enum err answer_owned(struct request *r, int status, const char *type, ch
     return ERR_NONE;
 }
 
+enum err answer_buf(struct request *r, int status, const char *type, struct buf *taken)
+{
+    size_t len = 0;
+    char *body = buf_take(taken, &len);
+    return answer_owned(r, status, type, body, len);
+}
+
+static int add_to_buf(const char *bytes, size_t n, void *b)
+{
+    buf_add(b, bytes, n);
+    return 0;
+}
+
 enum err answer_json(struct request *r, int status, json_t *document)
 {
-    char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    struct buf b;
+    buf_init(&b, ANSWER_BYTES);
+    if (!document || json_dump_callback(document, add_to_buf, &b, ANSWER_JSON))
+        b.failed = true;
     json_decref(document);
-    return answer_owned(r, status, "application/json", text, text ? strlen(text) : 0);
+    buf_adds(&b, "\n");
+    return answer_buf(r, status, "application/json", &b);
 }
 
 enum err answer_text(struct request *r, int status, const char *type, const char *text)
 {
     char *copy = strdup(text);
     return answer_owned(r, status, type, copy, strlen(text));
-}
-
-enum err answer_buf(struct request *r, int status, const char *type, struct buf *taken)
-{
-    size_t len = 0;
-    char *body = buf_take(taken, &len);
-    return answer_owned(r, status, type, body, len);
 }
 
 bool answer_not_modified(struct request *r, const char *etag)

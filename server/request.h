@@ -111,6 +111,9 @@ enum err request_park(struct request *r, const char *topic, handler_fn *again);
 /* Is there time left of ?wait=? */
 bool request_may_wait(const struct request *r);
 
+/* How documents are written: 15 digits, so that 12.3 stays 12.3. */
+#define ANSWER_JSON (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+
 void answer_header(struct request *r, const char *name, const char *value);
 /* Take `document`; it is an internal error if it is NULL. */
 enum err answer_json(struct request *r, int status, json_t *document);
