@@ -55,7 +55,8 @@ static enum err load_one(struct files *files, const char *folder, const char *na
     if (files->count == FILES)
         return fault_set(f, ERR_TOO_LARGE, "cannot load %s: more than %d files", folder, FILES);
     char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+        return fault_set(f, ERR_IO, "cannot load %s: the path is too long", name);
     struct buf b;
     buf_init(&b, FILE_BYTES);
     enum err e = read_file(path, &b, f);
