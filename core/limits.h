@@ -14,6 +14,7 @@ enum limits {
     LIMIT_LOG = 64 * KIB,           /* compiler log kept */
     LIMIT_PTX = 32 * MIB,           /* PTX text accepted or produced */
     LIMIT_CUBIN = 16 * MIB,         /* compiled module */
+    LIMIT_GLOBALS = 256 * MIB,      /* module-scope variables of a compiled module */
     LIMIT_REPORT = 1 * MIB,         /* evaluation report, JSON */
     LIMIT_CAPTURE = 1 * MIB,        /* captured scratch buffer; literal buffer data */
     LIMIT_EVENT = 4 * KIB,          /* data of one progress event */
