@@ -41,6 +41,7 @@ char *buf_room(struct buf *b, size_t n)
             b->failed = true;
             return NULL;
         }
+        data[b->len] = '\0'; /* a string even if the room is never used */
         b->data = data;
         b->cap = cap;
     }
@@ -71,7 +72,9 @@ void buf_addf(struct buf *b, const char *fmt, ...)
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     char *room = n < 0 ? NULL : buf_room(b, (size_t)n);
-    if (room) {
+    if (!room) {
+        b->failed = true;
+    } else {
         vsnprintf(room, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;
     }

@@ -20,7 +20,8 @@ void buf_clear(struct buf *b);
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_adds(struct buf *b, const char *s);
 __attribute__((format(printf, 2, 3))) void buf_addf(struct buf *b, const char *fmt, ...);
-/* Makes room for n more bytes and returns where they go, or NULL (failed). Commit with b->len += n. */
+/* Makes room for n more bytes and a NUL and returns where they go, or NULL (failed). Commit with
+ * b->len += n, and put the NUL behind them. */
 char *buf_room(struct buf *b, size_t n);
 /* Hands the bytes over: caller frees. An empty buffer gives "". NULL if the buffer failed. */
 char *buf_take(struct buf *b, size_t *len);

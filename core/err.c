@@ -32,7 +32,8 @@ const char *err_title(enum err e)
     return errors[e].title;
 }
 
-static void format_detail(char out[LIMIT_DETAIL], const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void format_detail(char out[LIMIT_DETAIL],
+                                                                 const char *fmt, va_list ap)
 {
     vsnprintf(out, LIMIT_DETAIL, fmt, ap);
     text_sanitize(out);
@@ -63,8 +64,11 @@ void faults_add(struct faults *f, const char *path, const char *fmt, ...)
     va_start(ap, fmt);
     format_detail(detail, fmt, ap);
     va_end(ap);
+    char where[LIMIT_DETAIL];
+    snprintf(where, sizeof(where), "%s", path);
+    text_sanitize(where); /* member names are foreign too */
     json_t *item = json_object();
-    json_object_set_new(item, "path", json_string(path));
+    json_object_set_new(item, "path", json_string(where));
     json_object_set_new(item, "detail", json_string(detail));
     json_array_append_new(f->items, item);
 }

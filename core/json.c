@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/text.h"
-
 static const char *const kind_names[] = {
     [JSON_TEXT] = "a string",   [JSON_CHOICE] = "a string",  [JSON_INT64] = "an integer",
     [JSON_DOUBLE] = "a number", [JSON_YESNO] = "true or false", [JSON_MEMBER] = "an object",
@@ -79,7 +77,8 @@ static void read_field(const struct json_field *field, json_t *v, void *out, con
         break;
     case JSON_CHOICE:
         for (int i = 0; field->choices[i]; i++)
-            if (!strcmp(field->choices[i], json_string_value(v))) {
+            if (strlen(field->choices[i]) == json_string_length(v) && /* a NUL inside is no end */
+                !strcmp(field->choices[i], json_string_value(v))) {
                 *(int *)(void *)to = i;
                 return;
             }
@@ -135,7 +134,6 @@ struct json_path json_at(const char *path, const char *member)
 {
     struct json_path child;
     snprintf(child.text, sizeof(child.text), "%s.%.64s", path, member);
-    text_sanitize(child.text); /* a member's name is foreign text, perhaps cut inside a character */
     return child;
 }
 

@@ -38,6 +38,10 @@ void log_line(enum log_level level, const char *message, const char *pairs, ...)
     int n = snprintf(line, sizeof(line), "time=%s.%03ldZ level=%s prog=%s msg=\"%s\"%s%s\n", when,
                      now.tv_nsec / 1000000, names[level], program_name, message,
                      values[0] ? " " : "", values);
-    if (n > 0 && write(STDERR_FILENO, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1) < 0)
+    if (n >= (int)sizeof(line)) {
+        n = sizeof(line) - 1;
+        line[n - 1] = '\n'; /* a cut line is still one line */
+    }
+    if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
         return; /* nobody is left to tell */
 }

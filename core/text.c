@@ -40,10 +40,36 @@ size_t text_cut(const char *s, size_t len, size_t max)
 {
     if (len <= max)
         return len;
-    size_t n = max;
-    while (n && ((unsigned char)s[n] & 0xc0) == 0x80)
-        n--;
-    return n;
+    /* At most three continuation bytes belong to a character; more are noise and may be cut anywhere. */
+    for (size_t back = 0; back <= 3 && back <= max; back++)
+        if (((unsigned char)s[max - back] & 0xc0) != 0x80)
+            return max - back;
+    return max;
+}
+
+/* Does the text end within the character that starts at s? */
+static bool is_cut(const unsigned char *s, size_t len)
+{
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || len >= n)
+        return false;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return false;
+    return true;
+}
+
+/* Characters that show as nothing but change what the reader or the terminal makes of the rest: C0, DEL,
+ * C1 (U+009B opens an escape sequence), line separators, and those that turn the direction of text. */
+static bool is_control(const unsigned char *s, size_t n)
+{
+    if (n == 1)
+        return iscntrl(s[0]);
+    if (n == 2)
+        return s[0] == 0xc2 && s[1] < 0xa0;
+    return n == 3 && s[0] == 0xe2 &&
+           ((s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae))) ||
+            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
 }
 
 void text_sanitize(char *s)
@@ -52,16 +78,15 @@ void text_sanitize(char *s)
     for (size_t i = 0; i < len;) {
         size_t n = sequence((const unsigned char *)s + i, len - i);
         if (!n) {
-            /* a sequence that the end of the buffer cut is dropped, other bytes are shown as '?' */
-            if ((unsigned char)s[i] >= 0xc2 && len - i < 4) {
+            if (is_cut((const unsigned char *)s + i, len - i)) {
                 s[i] = '\0';
                 return;
             }
             s[i++] = '?';
             continue;
         }
-        if (n == 1 && iscntrl((unsigned char)s[i]))
-            s[i] = s[i] == '\n' || s[i] == '\t' ? ' ' : '?';
+        if (is_control((const unsigned char *)s + i, n))
+            memset(s + i, s[i] == '\n' || s[i] == '\t' ? ' ' : '?', n);
         i += n;
     }
 }
