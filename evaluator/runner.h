@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The runner (program ptxbench-runner) and how it is asked: a confined process that lives for one
- * check on the CPU device. Both ends of the pipe are in runner.c, so that they cannot drift apart.
+ * check on the CPU device. runner.c asks and holds no executor, so no process with credentials or a
+ * queue connection carries one; runner_serve.c answers.
  *
  *   in:  FRAME_REQUEST {"problem", "workload", "arch", "launch": plan document, "symbols": {…},
  *                       "assembled": bool, "seeds": ["hex", …], "thread_instructions", "plan_ms"}
