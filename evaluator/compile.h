@@ -64,9 +64,6 @@ void compile_result_release(struct compile_result *r);
 /* Symbol of a name expression, or NULL. Borrowed. */
 const char *compile_symbol(const struct compile_result *r, const char *name);
 
-/* May a submitter give this option? ("--use_fast_math", "-maxrregcount=N") Fault says why not. */
-bool compile_option_allowed(const char *option, struct fault *f);
-
 /* What this host can compile: {"nvrtc":"13.0"|null,"ptxas":…|null,"cuda":"<folder>"|null}; for
  * start-up messages and /v1/workers. Looks at files only; caller owns it. */
 json_t *compile_capabilities(void);

@@ -30,6 +30,7 @@ enum condition {
     SELF_0,         /* this process; the value is filled in when the filter is built */
     NULL_2,         /* limits are read, not set */
     SET_NAME_0,
+    SET_DEATH_0,    /* the signal at the parent's death */
 };
 
 enum {
@@ -51,6 +52,7 @@ static const struct {
     [SELF_0] = {0, UINT32_MAX, 0},
     [NULL_2] = {2, UINT64_MAX, 0},
     [SET_NAME_0] = {0, UINT32_MAX, PR_SET_NAME},
+    [SET_DEATH_0] = {0, UINT32_MAX, PR_SET_PDEATHSIG},
 };
 
 struct row {
@@ -92,6 +94,7 @@ static const struct row rows[] = {
     {CALL(dup2), A, ANY}, {CALL(dup3), A, ANY}, {CALL(ftruncate), A, ANY},
     {CALL(unlink), A, ANY}, {CALL(unlinkat), A, ANY}, {CALL(openat), A, ANY},
     {CALL(open), A, ANY}, {CALL(creat), A, ANY}, {CALL(kill), A, ANY},
+    {CALL(prctl), A, SET_DEATH_0}, {CALL(memfd_create), A, ANY},
 };
 
 /* Files by name, where only harmless ones can be seen. */
