@@ -13,7 +13,7 @@
 #include "core/log.h"
 #include "core/util.h"
 
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 5000, TX_TRIES = 5, LIMIT_STATEMENT_ARGS = 24 };
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 5000, TX_TRIES = 5, TX_PAUSE_MS = 5, LIMIT_STATEMENT_ARGS = 24 };
 
 static const struct {
     const char *name;
@@ -365,8 +365,10 @@ static enum err try_once(struct db *db, enum err (*fn)(struct db *db, void *arg,
 enum err db_tx(struct db *db, enum err (*fn)(struct db *db, void *arg, struct fault *f), void *arg,
                struct fault *f)
 {
-    enum err e = ERR_BUSY;
-    for (int i = 0; i < TX_TRIES && e == ERR_BUSY; i++)
+    enum err e = try_once(db, fn, arg, f);
+    for (int i = 1; i < TX_TRIES && e == ERR_BUSY; i++) {
+        poll(NULL, 0, TX_PAUSE_MS << i); /* let the other side get through */
         e = try_once(db, fn, arg, f);
+    }
     return e;
 }
