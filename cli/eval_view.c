@@ -8,7 +8,7 @@
 #include "core/submission.h"
 #include "core/text.h"
 
-enum { EXCERPT_LINES = 12, EXCERPT_BYTES = 2000 };
+enum { EXCERPT_LINES = 12 };
 
 #define GREEN "\033[32m"
 #define RED "\033[31m"
@@ -60,15 +60,24 @@ void view_event(void *arg, const json_t *event)
     fflush(out);
 }
 
-/* The part of a log that explains a failure: from the first line with the word error on. */
-static void print_excerpt(FILE *out, const struct buf *log)
+/* Where in the log the reason begins: the first line of an error, or what the kernels printed. */
+static const char *excerpt_start(const struct evaluation *e)
 {
-    if (!log->len)
-        return;
-    const char *from = strstr(log->data, "error");
-    while (from && from > log->data && from[-1] != '\n')
+    if (!e->log.len)
+        return NULL;
+    if (e->verdict != VERDICT_COMPILE_ERROR)
+        return strstr(e->log.data, EVALUATION_PRINTED);
+    const char *from = strstr(e->log.data, "error");
+    while (from && from > e->log.data && from[-1] != '\n')
         from--;
-    from = from ? from : log->data;
+    return from ? from : e->log.data;
+}
+
+static void print_excerpt(FILE *out, const struct evaluation *e)
+{
+    const char *from = excerpt_start(e);
+    if (!from)
+        return;
     fputc('\n', out);
     for (int n = 0; n < EXCERPT_LINES && *from; n++) {
         char line[256];
@@ -172,8 +181,7 @@ void view_end(FILE *out, const struct evaluation *e)
     text_sanitize(detail);
     fprintf(out, "  %s\n", detail);
     print_fault(out, e->report);
-    if (e->verdict != VERDICT_INCORRECT_NUMERICAL)
-        print_excerpt(out, &e->log);
+    print_excerpt(out, e);
 }
 
 void view_row(FILE *out, const struct submission *s, const struct evaluation *e)

@@ -64,7 +64,7 @@ static void take(struct evaluating *e, const struct runner_answer *answer, struc
         report_check(e->out->report, answer->answer, e->request->submission->arch);
     buf_add(&e->out->capture, answer->capture.data, answer->capture.len);
     if (answer->log.len) {
-        buf_adds(&e->out->log, "--- printed by the kernels ---\n");
+        buf_adds(&e->out->log, EVALUATION_PRINTED);
         buf_add(&e->out->log, answer->log.data, answer->log.len);
     }
 }

@@ -51,6 +51,9 @@ struct evaluation {
     struct buf ptx, cubin, log, capture; /* artefacts; empty where the stages did not get there */
 };
 
+/* The line in `log` between what the compiler said and what the kernels printed. */
+#define EVALUATION_PRINTED "--- printed by the kernels ---\n"
+
 /* Evaluates. Blocks until done, at most compile_ms + check_ms and a little. `out` is initialised here
  * and released by the caller with evaluation_release, also after an error. */
 enum err evaluate(const struct evaluation_request *request, const struct evaluation_hooks *hooks,
