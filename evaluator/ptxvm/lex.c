@@ -103,6 +103,11 @@ char ptx_lex_peek(struct ptx_lex *l)
     return l->at < l->end ? *l->at : '\0';
 }
 
+bool ptx_lex_touches_suffix(const struct ptx_lex *l)
+{
+    return l->at == l->text + l->len && l->at < l->end && *l->at == '.';
+}
+
 uint32_t ptx_lex_suffix(struct ptx_lex *l)
 {
     const char *start = l->at;

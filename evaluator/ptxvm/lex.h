@@ -49,6 +49,8 @@ void ptx_lex_next(struct ptx_lex *l);
 /* The next character that is neither blank nor comment, or 0 at the end; consumes what it skips.
  * The current token stays. */
 char ptx_lex_peek(struct ptx_lex *l);
+/* Does a '.' follow the current token without a blank? */
+bool ptx_lex_touches_suffix(const struct ptx_lex *l);
 /* Length of the run of suffix words (".async.shared::cta") that begins right at `l->at`, which it
  * consumes; 0 if none does. */
 uint32_t ptx_lex_suffix(struct ptx_lex *l);

@@ -103,11 +103,13 @@ uint32_t parse_u32(struct parser *p, const char *what); /* an integer constant t
 
 void *parse_alloc(struct parser *p, size_t bytes);
 char *parse_text(struct parser *p, const char *text, size_t len); /* copy into the arena */
-/* `n` more zeroed items at the end of a list; valid until the next push. */
+/* `n` > 0 more zeroed items at the end of a list; valid until the next push. */
 void *parse_push(struct parser *p, struct ptx_list *l, uint32_t n);
 /* Copies items from `first` on into the arena and drops them from the list. NULL if there are none. */
 void *parse_keep(struct parser *p, struct ptx_list *l, uint32_t first);
 #define ITEM(list, type, i) (&((type *)(list).items)[i])
+
+void parse_directives(struct parser *p); /* parse_module.c: the whole text */
 
 /* parse_names.c */
 uint32_t name_intern(struct parser *p); /* number of the current TOK_NAME */

@@ -156,6 +156,9 @@ void parse_initialiser(struct parser *p, uint32_t var, const uint64_t *dims, uns
     struct ptx_var *v = ITEM(p->vars, struct ptx_var, var);
     if (v->space != PTX_SPACE_GLOBAL && v->space != PTX_SPACE_CONST)
         parse_fail(p, "a .%s variable cannot have an initial value", ptx_space_name(v->space));
+    if (ptx_type_class(v->type) == 'f' && ptx_type_bits(v->type) != 32 &&
+        ptx_type_bits(v->type) != 64)
+        parse_fail(p, "a .%s variable cannot have an initial value", ptx_type_name(v->type));
     if (ptx_type_class(v->type) == 'o') {
         skip_properties(p);
         return;

@@ -55,9 +55,9 @@ static void form_read(struct parser *p, const char *text, struct place place)
         parse_fail_at(p, place, "unknown instruction '%.*s'", parse_shown((uint32_t)len), text);
     form.op = (uint16_t)op;
     for (const char *at = text + len; *at; at += len) {
+        struct place word = {place.line, place.column + (uint32_t)(at - text)};
         at++; /* '.' */
         len = strcspn(at, ".");
-        struct place word = {place.line, place.column + (uint32_t)(at - text)};
         form_add_word(p, &form, at, len, word);
     }
     *(struct ptx_form *)parse_push(p, &p->forms, 1) = form;
@@ -83,9 +83,9 @@ static uint32_t parse_form(struct parser *p)
 {
     struct place place = parse_place(p);
     const char *text = p->lex.text;
-    if (p->lex.at < p->lex.end && *p->lex.at == '.')
-        ptx_lex_suffix(&p->lex);
-    uint32_t len = (uint32_t)(p->lex.at - text);
+    uint32_t len = p->lex.len;
+    if (ptx_lex_touches_suffix(&p->lex))
+        len += ptx_lex_suffix(&p->lex);
     if (ptx_lex_peek(&p->lex) == '.') {
         join_words(p, text, len);
         text = p->text.items;

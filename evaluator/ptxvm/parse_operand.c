@@ -18,6 +18,8 @@ static void push(struct parser *p, struct ptx_operand o)
 uint32_t operands_flush(struct parser *p, uint32_t base)
 {
     uint32_t first = p->operands.count, n = p->stack.count - base;
+    if (!n)
+        return first;
     struct ptx_operand *out = parse_push(p, &p->operands, n);
     memcpy(out, ITEM(p->stack, struct ptx_operand, base), n * sizeof *out);
     p->stack.count = base;
@@ -50,7 +52,7 @@ static void push_constant(struct parser *p)
 /* A suffix that touches the name: ".x" of a vector or a video selector. Its length, without '.'. */
 static uint32_t component(struct parser *p, const char **text)
 {
-    if (p->lex.at >= p->lex.end || *p->lex.at != '.')
+    if (!ptx_lex_touches_suffix(&p->lex))
         return 0;
     *text = p->lex.at + 1;
     uint32_t len = ptx_lex_suffix(&p->lex);
@@ -88,15 +90,29 @@ static void push_register(struct parser *p, uint32_t reg, uint8_t width, uint8_t
     parse_next(p);
 }
 
+/* Number of the special register, "%tid.r" for "%tid.x" included, or PTX_NONE. */
+static uint32_t find_sreg(const struct parser *p, const char *text, uint32_t len)
+{
+    static const char colours[] = "rgba";
+    char copy[16];
+    if (len > 2 && len < sizeof copy && text[len - 2] == '.' && strchr(colours, text[len - 1])) {
+        memcpy(copy, text, len);
+        copy[len - 1] = "xyzw"[strchr(colours, text[len - 1]) - colours];
+        text = copy;
+    }
+    return ptx_strings_find(&p->sregs, text, len, ptx_hash(text, len));
+}
+
 /* The current name has no definition that could stand here: a special register or a label to come. */
 static void push_unknown(struct parser *p, uint32_t name)
 {
     struct place place = parse_place(p);
     if (*p->lex.text == '%') {
         const char *text = p->lex.text;
-        ptx_lex_suffix(&p->lex); /* %tid.x */
-        uint32_t len = (uint32_t)(p->lex.at - text);
-        uint32_t sreg = ptx_strings_find(&p->sregs, text, len, ptx_hash(text, len));
+        uint32_t len = p->lex.len;
+        if (ptx_lex_touches_suffix(&p->lex)) /* %tid.x */
+            len += ptx_lex_suffix(&p->lex);
+        uint32_t sreg = find_sreg(p, text, len);
         if (sreg == PTX_NONE)
             parse_fail(p, "undefined name '%.*s'", parse_shown(len), text);
         push(p, (struct ptx_operand){.kind = PTX_OPERAND_SREG, .index = sreg});
@@ -114,9 +130,9 @@ static void push_variable(struct parser *p, uint32_t var)
 {
     parse_next(p);
     struct ptx_operand o = {.kind = PTX_OPERAND_VAR, .index = var};
-    if (parse_is(p, '+') || parse_is(p, '-'))
-        o.value = parse_integer(p, "an offset");
     if (!parse_accept(p, '[')) {
+        if (parse_is(p, '+') || parse_is(p, '-'))
+            o.value = parse_integer(p, "an offset");
         push(p, o);
         return;
     }
@@ -233,7 +249,11 @@ static void parse_vector(struct parser *p)
     do {
         if (parse_is(p, '{') || parse_is(p, '['))
             parse_fail(p, "a vector holds registers and constants");
+        struct place place = parse_place(p);
+        uint32_t element = p->stack.count;
         parse_operand(p);
+        if (ITEM(p->stack, struct ptx_operand, element)->kind >= PTX_OPERAND_MEM)
+            parse_fail_at(p, place, "a vector holds registers and constants");
     } while (parse_accept(p, ','));
     parse_expect(p, '}', "',' or '}' in a vector");
     make_list(p, PTX_OPERAND_VECTOR, base);

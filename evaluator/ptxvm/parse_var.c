@@ -67,7 +67,7 @@ void parse_attributes(struct parser *p, struct var_spec *spec)
 
 static uint8_t vector_of_word(const struct parser *p)
 {
-    return parse_is_word(p, "v2") ? 2 : parse_is_word(p, "v4") ? 4 : parse_is_word(p, "v8") ? 8 : 0;
+    return parse_is_word(p, "v2") ? 2 : parse_is_word(p, "v4") ? 4 : 0;
 }
 
 static void parse_type(struct parser *p, struct var_spec *spec)

@@ -14,6 +14,8 @@ struct printer {
     struct buf *out;
 };
 
+static const char components[] = "xyzw"; /* of a vector register */
+
 static const struct ptx_reg_range *range_of(const struct ptx_func *fn, uint32_t reg)
 {
     uint32_t low = 0, high = fn->reg_range_count;
@@ -27,24 +29,45 @@ static const struct ptx_reg_range *range_of(const struct ptx_func *fn, uint32_t 
     return &fn->reg_ranges[low];
 }
 
+uint32_t ptx_param_of_reg(const struct ptx_module *m, const struct ptx_func *fn, uint32_t reg)
+{
+    for (uint32_t i = 0; i < fn->return_count + fn->param_count; i++)
+        if (m->vars[fn->first_var + i].reg == reg)
+            return i;
+    return PTX_NONE;
+}
+
 void ptx_format_reg(const struct ptx_func *fn, uint32_t reg, char *out, size_t size)
 {
     const struct ptx_reg_range *r = range_of(fn, reg);
     uint32_t at = reg - r->first;
     char component[3] = "";
     if (r->vector > 1)
-        snprintf(component, sizeof component, ".%c", "xyzwabcd"[at % r->vector & 7]);
+        snprintf(component, sizeof component, ".%c", components[at % r->vector & 3]);
     if (r->numbered)
         snprintf(out, size, "%s%u%s", r->name, at / r->vector, component);
     else
         snprintf(out, size, "%s%s", r->name, component);
 }
 
+static void print_canonical_reg(const struct printer *p, uint32_t reg)
+{
+    const struct ptx_reg_range *r = range_of(p->fn, reg);
+    uint32_t at = reg - r->first;
+    uint32_t param = ptx_param_of_reg(p->m, p->fn, r->first);
+    if (param == PTX_NONE)
+        buf_addf(p->out, "%%r%u_%u", (unsigned)(r - p->fn->reg_ranges), at);
+    else if (r->vector > 1)
+        buf_addf(p->out, "$v%u.%c", param, components[at & 3]);
+    else
+        buf_addf(p->out, "$v%u", param);
+}
+
 static void print_reg(const struct printer *p, uint32_t reg)
 {
     const struct ptx_reg_range *r = range_of(p->fn, reg);
     if (p->canonical) {
-        buf_addf(p->out, "%%r%u_%u", (unsigned)(r - p->fn->reg_ranges), reg - r->first);
+        print_canonical_reg(p, reg);
         return;
     }
     uint32_t at = reg - r->first;
@@ -52,7 +75,7 @@ static void print_reg(const struct printer *p, uint32_t reg)
     if (r->numbered)
         buf_addf(p->out, "%u", at / r->vector);
     if (r->vector > 1)
-        buf_addf(p->out, ".%c", "xyzwabcd"[at % r->vector & 7]);
+        buf_addf(p->out, ".%c", components[at % r->vector & 3]);
 }
 
 static void print_label(const struct printer *p, uint32_t label)

@@ -13,4 +13,8 @@ void ptx_format_instr_canonical(const struct ptx_module *m, const struct ptx_fun
 void ptx_format_operands_canonical(const struct ptx_module *m, const struct ptx_func *fn,
                                    uint32_t first, uint32_t count, struct buf *out);
 
+/* Which parameter (counted from the first result) the register `reg` belongs to as its first, or
+ * PTX_NONE: such a register is declared in the function's head. */
+uint32_t ptx_param_of_reg(const struct ptx_module *m, const struct ptx_func *fn, uint32_t reg);
+
 #endif

@@ -159,10 +159,12 @@ static void print_directives(const struct ptx_func *f, struct buf *out)
     buf_adds(out, f->noreturn ? " .noreturn" : "");
 }
 
-static void print_registers(const struct ptx_func *f, struct buf *out)
+static void print_registers(const struct ptx_module *m, const struct ptx_func *f, struct buf *out)
 {
     for (uint32_t i = 0; i < f->reg_range_count; i++) {
         const struct ptx_reg_range *r = &f->reg_ranges[i];
+        if (ptx_param_of_reg(m, f, r->first) != PTX_NONE)
+            continue;
         buf_addf(out, "\t.reg .%s %%r%u_<%u>;\n", ptx_type_name((enum ptx_type)r->type), i,
                  r->count);
     }
@@ -203,7 +205,7 @@ static void print_body(const struct ptx_module *m, const struct ptx_func *f, str
 {
     uint32_t loc = 0;
     buf_adds(out, "\n{\n");
-    print_registers(f, out);
+    print_registers(m, f, out);
     for (uint32_t i = 0; i < f->local_count; i++)
         print_var(m, &m->vars[f->first_var + f->return_count + f->param_count + i], out);
     print_protos(m, f, out);
