@@ -166,7 +166,7 @@ static void read_map(struct plan_context *c, const json_t *v, const char *path,
     good &= read_box(c, &in, path, m);
     if (!good)
         return;
-    tensor_map_check(m, c->arch->sm, path, c->faults);
+    tensor_map_check(m, c->arch, path, c->faults);
     uint64_t end = extent(m), bytes = (uint64_t)memory.elements * dtype_bytes(memory.dtype);
     if (end > bytes)
         faults_add(c->faults, path, "reaches byte %llu of '%s', which has %llu",

@@ -58,6 +58,7 @@ uint64_t tensor_map_bytes(const struct plan_tensor_map *m, uint64_t elements)
 /* Where a rule reports: the map's path with the field behind it. */
 struct rules {
     const struct plan_tensor_map *m;
+    const struct arch *arch;
     const struct type *type;
     const char *path;
     struct faults *faults;
@@ -123,14 +124,29 @@ static void check_box(const struct rules *r)
     unsigned inner = m->box[0] * (unsigned)r->type->shared_bits;
     if (r->padded && m->box[0] != 128)
         broken(r, "box", "entry 0 must be 128 for %s, not %u", r->type->name, m->box[0]);
-    if (m->interleave != NO_INTERLEAVE)
-        return;
-    if (inner % 128)
+    if (inner % 128) /* documented without interleave only, demanded always */
         broken(r, "box", "the inner dimension must be a multiple of 16 bytes; %u × %s is not",
                m->box[0], r->type->name);
-    else if (m->swizzle != NO_SWIZZLE && inner / 8 > spans[m->swizzle])
+    else if (m->interleave == NO_INTERLEAVE && m->swizzle != NO_SWIZZLE &&
+             inner / 8 > spans[m->swizzle])
         broken(r, "box", "the inner dimension is %u bytes, over the swizzle's span of %u", inner / 8,
                spans[m->swizzle]);
+}
+
+/* What one load puts into shared memory: ceil(box / step) elements along each dimension. The driver
+ * has this limit too, but rounds down and so lets maps through whose loads cannot fit. */
+static void check_size(const struct rules *r)
+{
+    uint64_t bits = (uint64_t)r->type->shared_bits;
+    for (int i = 0; i < r->m->rank; i++) {
+        uint64_t step = r->m->element_strides[i];
+        if (step < 1 || r->m->box[i] < 1 || r->m->box[i] > 256)
+            return; /* reported already */
+        bits *= (r->m->box[i] + step - 1) / step;
+    }
+    if (bits / 8 > (uint64_t)r->arch->max_shared_bytes)
+        broken(r, "box", "makes %llu bytes, over the %d of shared memory that a block may have",
+               (unsigned long long)(bits / 8), r->arch->max_shared_bytes);
 }
 
 static void check_element_strides(const struct rules *r)
@@ -141,15 +157,15 @@ static void check_element_strides(const struct rules *r)
                    r->m->element_strides[i]);
 }
 
-static void check_modes(const struct rules *r, int sm)
+static void check_modes(const struct rules *r)
 {
     const struct plan_tensor_map *m = r->m;
     bool packed = m->data_type >= U4_ALIGN8;
-    if (packed && sm < 100)
+    if (packed && r->arch->sm < 100)
         broken(r, "dtype", "%s needs sm_100a", r->type->name);
     if (m->interleave == INTERLEAVE_32B && m->swizzle != SWIZZLE_32B)
         broken(r, "swizzle", "must be 32B with a 32B interleave");
-    if (m->swizzle > SWIZZLE_128B && sm < 100)
+    if (m->swizzle > SWIZZLE_128B && r->arch->sm < 100)
         broken(r, "swizzle", "128B with an atom of 32B or 64B needs sm_100a");
     if (m->data_type == U6_ALIGN16 && m->interleave != NO_INTERLEAVE)
         broken(r, "interleave", "must be none for %s", r->type->name);
@@ -162,14 +178,15 @@ static void check_modes(const struct rules *r, int sm)
         broken(r, "oob_fill", "nan needs a floating-point type, not %s", r->type->name);
 }
 
-void tensor_map_check(const struct plan_tensor_map *m, int sm, const char *path,
+void tensor_map_check(const struct plan_tensor_map *m, const struct arch *a, const char *path,
                       struct faults *faults)
 {
-    struct rules r = {m, &types[m->data_type], path, faults, m->data_type >= U4_ALIGN16};
+    struct rules r = {m, a, &types[m->data_type], path, faults, m->data_type >= U4_ALIGN16};
     check_base(&r);
     check_dims(&r);
     check_strides(&r);
     check_box(&r);
+    check_size(&r);
     check_element_strides(&r);
-    check_modes(&r, sm);
+    check_modes(&r);
 }

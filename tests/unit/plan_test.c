@@ -124,7 +124,7 @@ static void maps_reinterpret(void **state)
     struct plan *p = good("{'tensor_maps': {'t': {'tensor': 'A', 'dims': [64, 'M', 'K/64'], 'strides': ['2*K', 128],"
                           " 'box': [64, 256, 1], 'swizzle': '128B'},"
                           "'i': {'tensor': 'A', 'dims': [16, 32, 64], 'dtype': 'f16', 'interleave': '32B', 'swizzle':"
-                          "'32B', 'box': [3, 1, 1], 'element_strides': [1, 2, 8], 'oob_fill': 'nan'},"
+                          "'32B', 'box': [16, 1, 1], 'element_strides': [1, 2, 8], 'oob_fill': 'nan'},"
                           "'v': {'tensor': 'A', 'dims': ['M*K'], 'strides': [], 'box': [256]}},"
                           "'launches': [{'kernel': 'k', 'grid': [1], 'block': [1]}]}");
     assert_true(p->maps[0].strides[1] == 10240 && p->maps[0].strides[2] == 128);
@@ -338,6 +338,8 @@ static void bad_maps(void **state)
         {MAP("'tensor': 'A', 'box': [64, 0]"), AT_MAP ".box[1]", "1 to 256"},
         {MAP("'tensor': 'A', 'box': [65, 8]"), AT_MAP ".box", "multiple of 16 bytes"},
         {MAP("'tensor': 'A', 'box': [128, 8], 'swizzle': '128B'"), AT_MAP ".box", "256 bytes, over the swizzle's span of 128"},
+        {MAP("'tensor': 'A', 'box': [2, 8, 8], 'dims': [32, 8, 8], 'interleave': '16B'"), AT_MAP ".box", "multiple of 16 bytes"},
+        {MAP("'tensor': 'A', 'dims': [256, 256, 2], 'box': [256, 256, 2]"), AT_MAP ".box", "makes 262144 bytes, over the 232448"},
         {MAP("'tensor': 'A', 'box': [64, 8], 'swizzle': '64B'"), AT_MAP ".box", "over the swizzle's span of 64"},
         {MAP("'tensor': 'A', 'box': [64, 8], 'swizzle': '256B'"), AT_MAP ".swizzle", "must be one of none, 32B"},
         {MAP("'tensor': 'A', 'box': [64, 8], 'swizzle': '128B_atom_32B'"), AT_MAP ".swizzle", "needs sm_100a"},
