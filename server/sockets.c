@@ -52,6 +52,12 @@ void sweep_allow(struct peer *p, int64_t ms)
     atomic_store(&p->deadline_ms, ms ? now_ms() + ms : 0);
 }
 
+void sweep_hasten(struct peer *p, int64_t ms)
+{
+    int64_t deadline = atomic_load(&p->deadline_ms), wanted = now_ms() + ms;
+    atomic_store(&p->deadline_ms, deadline && deadline < wanted ? deadline : wanted);
+}
+
 void sweep_late(struct sweep *s)
 {
     int64_t now = now_ms();

@@ -32,6 +32,8 @@ void sweep_add(struct sweep *s, struct peer *p, int fd);
 void sweep_remove(struct sweep *s, struct peer *p);
 /* The next step may take this long; 0: any time. */
 void sweep_allow(struct peer *p, int64_t ms);
+/* It may take this long, but no longer than it was allowed already. */
+void sweep_hasten(struct peer *p, int64_t ms);
 /* Shuts down every connection that is past its deadline. */
 void sweep_late(struct sweep *s);
 
