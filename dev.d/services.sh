@@ -107,7 +107,7 @@ service_died()
         delay=$((fails > 5 ? BACKOFF_MAX : 1 << (fails - 1)))
     fi
     SERVICE_FAILS[$name]=$((fails + 1))
-    say "$(date +%T) $name ended (status $status); again in $delay s; see ./dev logs $name"
+    say "$(date +%T) $name ended (status $status); started again in $delay s; see ./dev logs $name"
     service_start "$name" "$delay"
 }
 
@@ -117,7 +117,7 @@ services_watch()
     local name status ended
     while [ -z "$STOPPING" ]; do
         status=0 ended=''
-        wait -n -p ended "${SERVICE_PID[@]}" || status=$?
+        wait -n -p ended "${SERVICE_PID[@]}" 2>/dev/null || status=$?
         [ -z "$STOPPING" ] || break
         for name in "${SERVICES[@]}"; do
             if [ "${SERVICE_PID[$name]}" = "$ended" ]; then

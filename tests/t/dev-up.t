@@ -13,7 +13,8 @@ cd "$ROOT" || exit 1
 up()
 {
     : >"$TMP/up.log"
-    ./dev up >"$TMP/up.log" 2>&1 &
+    # A shell ignores SIGINT in what it puts into the background.
+    env --default-signal=INT ./dev up >"$TMP/up.log" 2>&1 &
     UP_PID=$!
     T_CHILDREN="$T_CHILDREN $UP_PID "
     wait_for 300 grep -qE '^Stop with|^./dev: ' "$TMP/up.log"
