@@ -5,7 +5,6 @@
 //   devices                    device models a submission may name, such as "h100"
 //   num_sms, warp_size, max_threads_per_block, max_shared_bytes, max_cluster, max_grid, max_block
 //   max_clock_mhz, memory_bytes_per_s, bf16_flops_per_cycle_per_sm     the roofline
-//   options                    compiler options of every CUDA source
 //   families                   {name, target, tensor, opcodes {mnemonic: low 9 bits as "0x1f0"}}
 //   sources                    {field: where the number comes from}: every number has one
 #include "core/arch.h"
@@ -23,7 +22,7 @@ struct arch_fields {
     const char *name, *title, *gpu;
     int64_t sm, num_sms, warp_size, max_threads_per_block, max_shared_bytes, max_cluster;
     double max_clock_mhz, memory_bytes_per_s, bf16_flops_per_cycle_per_sm;
-    json_t *devices, *max_grid, *max_block, *options, *families, *sources;
+    json_t *devices, *max_grid, *max_block, *families, *sources;
 };
 
 #define FIELD(f) .name = #f, .required = true, .offset = offsetof(struct arch_fields, f)
@@ -44,7 +43,6 @@ static const struct json_field arch_fields[] = {
     {FIELD(max_clock_mhz), .kind = JSON_DOUBLE},
     {FIELD(memory_bytes_per_s), .kind = JSON_DOUBLE},
     {FIELD(bf16_flops_per_cycle_per_sm), .kind = JSON_DOUBLE},
-    {FIELD(options), .kind = JSON_LIST, .min = 0, .max = LIMIT_ARCH_OPTIONS},
     {FIELD(families), .kind = JSON_LIST, .min = 1, .max = LIMIT_FAMILIES},
     {FIELD(sources), .kind = JSON_MEMBER},
 };
@@ -84,9 +82,11 @@ static void read_opcodes(struct sass_family *family, const json_t *opcodes, bool
         char *end = NULL;
         unsigned long code = text ? strtoul(text, &end, 16) : OPCODES;
         if (!text || strncmp(text, "0x", 2) || *end || code >= OPCODES) {
-            faults_add(faults, path, "opcode of %s must be text like \"0x1f0\", below 0x200", mnemonic);
+            faults_add(faults, path, "opcode of %s must be text like \"0x1f0\", below 0x200",
+                       mnemonic);
         } else if (taken[code]) {
-            faults_add(faults, path, "opcode %s of %s is in another family or twice", text, mnemonic);
+            faults_add(faults, path, "opcode %s of %s is in another family or twice", text,
+                       mnemonic);
         } else if (family->opcode_count == COUNT_OF(family->opcodes)) {
             faults_add(faults, path, "more than %zu opcodes", COUNT_OF(family->opcodes));
             return;
@@ -144,9 +144,8 @@ static void check_sources(const json_t *document, const json_t *sources, struct 
         if (numeric && !json_is_string(json_object_get(sources, key)))
             faults_add(faults, "$.sources", "says nothing of '%s'", key);
     }
-    json_object_foreach((json_t *)sources, key, v)
-        if (!json_object_get(document, key))
-            faults_add(faults, "$.sources", "'%s' is not a field", key);
+    json_object_foreach((json_t *)sources, key, v) if (!json_object_get(document, key))
+        faults_add(faults, "$.sources", "'%s' is not a field", key);
 }
 
 static void read_arch(struct arch *a, struct faults *faults)
@@ -169,7 +168,6 @@ static void read_arch(struct arch *a, struct faults *faults)
     if (!(a->dense_bf16_flops > 0) || !(a->memory_bytes_per_s > 0))
         faults_add(faults, "$", "the roofline numbers must be positive");
     a->device_count = read_texts(in.devices, a->devices, "$.devices", faults);
-    a->option_count = read_texts(in.options, a->options, "$.options", faults);
     read_limits(in.max_grid, a->max_grid, "$.max_grid", faults);
     read_limits(in.max_block, a->max_block, "$.max_block", faults);
     read_families(a, in.families, faults);

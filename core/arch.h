@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An architecture: arch/<name>/arch.json, validated on load. Read-only after loading, shared freely. */
+ * An architecture: arch/<name>/arch.json, validated on load. Read-only after loading, shared
+ * freely. */
 #ifndef CORE_ARCH_H
 #define CORE_ARCH_H
 
@@ -8,27 +9,28 @@
 
 #include "core/err.h"
 
-/* One SASS family, such as "gmma": which opcodes (low 9 bits of a 16-byte instruction) belong to it. */
+/* One SASS family, such as "gmma": which opcodes (low 9 bits of a 16-byte instruction) belong to
+ * it. */
 struct sass_family {
     char name[LIMIT_NAME + 1];
-    bool target;      /* counts as an architecture-specific target instruction */
-    bool tensor;      /* does tensor-core FLOPs */
+    bool target; /* counts as an architecture-specific target instruction */
+    bool tensor; /* does tensor-core FLOPs */
     uint16_t opcodes[32];
     const char *mnemonics[32]; /* parallel to opcodes: "HGMMA"; borrowed from arch.document */
     size_t opcode_count;
 };
 
-enum { LIMIT_FAMILIES = 16, LIMIT_DEVICE_MODELS = 8, LIMIT_ARCH_OPTIONS = 8 };
+enum { LIMIT_FAMILIES = 16, LIMIT_DEVICE_MODELS = 8 };
 
 struct arch {
-    char name[16];          /* "sm_90a" */
-    int sm;                 /* 90: what a cubin's e_flags must say */
-    char title[64];         /* "Hopper" */
-    char gpu[64];           /* the benchmark's GPU, "H100 80 GB" */
-    int num_sms;            /* of that GPU; the `cpu` device models it */
+    char name[16];  /* "sm_90a" */
+    int sm;         /* 90: what a cubin's e_flags must say */
+    char title[64]; /* "Hopper" */
+    char gpu[64];   /* the benchmark's GPU, "H100 80 GB" */
+    int num_sms;    /* of that GPU; the `cpu` device models it */
     int max_threads_per_block;
-    int max_shared_bytes;   /* opt-in dynamic + static shared memory of a block */
-    int max_cluster;        /* CTAs, portable limit 8; non-portable 16 */
+    int max_shared_bytes; /* opt-in dynamic + static shared memory of a block */
+    int max_cluster;      /* CTAs, portable limit 8; non-portable 16 */
     int warp_size;
     int64_t max_grid[3], max_block[3];
     double max_clock_mhz;
@@ -38,9 +40,7 @@ struct arch {
     size_t family_count;
     const char *devices[LIMIT_DEVICE_MODELS]; /* device models a submission may name; borrowed */
     size_t device_count;
-    const char *options[LIMIT_ARCH_OPTIONS];  /* fixed compiler options for CUDA sources; borrowed */
-    size_t option_count;
-    json_t *document;        /* the whole file, for GET /v1/archs/{name} */
+    json_t *document; /* the whole file, for GET /v1/archs/{name} */
 };
 
 /* All architectures below <home>/arch, sorted by name. Loaded once; owned by the registry. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds and reads the documents of a catalogue folder. What they must contain is their owner's business.
+// Finds and reads the documents of a catalogue folder. What they must contain is their owner's
+// business.
 #include "core/catalog.h"
 
 #include <dirent.h>

@@ -22,8 +22,8 @@ void catalog_release(struct catalog *c);
  * reference, or NULL with a fault that names the file. */
 json_t *catalog_document(const char *folder, const char *name, const char *file, struct fault *f);
 
-/* Turns collected faults into one fault "cannot use <folder>/<name>/<file>: path: detail" and releases
- * them. ERR_NONE if there are none. */
+/* Turns collected faults into one fault "cannot use <folder>/<name>/<file>: path: detail" and
+ * releases them. ERR_NONE if there are none. */
 enum err catalog_verdict(const char *folder, const char *name, const char *file,
                          struct faults *faults, struct fault *f);
 

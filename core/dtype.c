@@ -59,7 +59,7 @@ static uint16_t narrow(double v, int mantissa)
         return sign | infinity;
     uint64_t significand = fraction | UINT64_C(1) << 52;
     uint64_t base = (uint64_t)(biased - 1) << mantissa; /* the hidden bit adds the missing one */
-    if (biased <= 0) {                                  /* subnormal: no hidden bit, a longer shift */
+    if (biased <= 0) { /* subnormal: no hidden bit, a longer shift */
         base = 0;
         shift += 1 - biased;
         if (shift > 53)
@@ -68,7 +68,8 @@ static uint16_t narrow(double v, int mantissa)
     uint64_t kept = significand >> shift, half = UINT64_C(1) << (shift - 1);
     uint64_t rest = significand & ((half << 1) - 1);
     if (rest > half || (rest == half && (kept & 1)))
-        kept++; /* a carry runs into the exponent, and from the largest finite value into infinity */
+        kept++; /* a carry runs into the exponent, and from the largest finite value into infinity
+                 */
     return sign | (uint16_t)(base + kept);
 }
 

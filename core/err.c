@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error registry and the two ways to report one. Knows nothing of HTTP beyond the status column.
+// The error registry and the two ways to report one. Knows nothing of HTTP beyond the status
+// column.
 #include "core/err.h"
 
 #include <stdio.h>
@@ -33,7 +34,7 @@ const char *err_title(enum err e)
 }
 
 __attribute__((format(printf, 2, 0))) static void format_detail(char out[LIMIT_DETAIL],
-                                                                 const char *fmt, va_list ap)
+                                                                const char *fmt, va_list ap)
 {
     vsnprintf(out, LIMIT_DETAIL, fmt, ap);
     text_sanitize(out);
@@ -70,19 +71,20 @@ void faults_add(struct faults *f, const char *path, const char *fmt, ...)
     json_t *item = json_object();
     json_object_set_new(item, "path", json_string(where));
     json_object_set_new(item, "detail", json_string(detail));
-    json_array_append_new(f->items, item);
+    if (json_array_append_new(f->items, item) != 0)
+        f->dropped++; /* out of memory: that there is a fault must not be lost */
 }
 
 bool faults_any(const struct faults *f)
 {
-    return json_array_size(f->items) > 0;
+    return json_array_size(f->items) > 0 || f->dropped > 0;
 }
 
 const char *faults_first(const struct faults *f, char *out, size_t size)
 {
     const json_t *item = json_array_get(f->items, 0);
     if (!item)
-        return "no fault";
+        return f->dropped ? "$: out of memory" : "no fault";
     snprintf(out, size, "%s: %s", json_string_value(json_object_get(item, "path")),
              json_string_value(json_object_get(item, "detail")));
     return out;

@@ -123,7 +123,8 @@ static const struct function {
 
 static int64_t sum(struct parser *p);
 
-/* Next character that is not white space; '\0' at the end and after an error, so that loops stop. */
+/* Next character that is not white space; '\0' at the end and after an error, so that loops stop.
+ */
 static char peek(struct parser *p)
 {
     while (*p->at == ' ' || *p->at == '\t' || *p->at == '\n' || *p->at == '\r')

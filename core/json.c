@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const kind_names[] = {
-    [JSON_TEXT] = "a string",   [JSON_CHOICE] = "a string",  [JSON_INT64] = "an integer",
+    [JSON_TEXT] = "a string",   [JSON_CHOICE] = "a string",     [JSON_INT64] = "an integer",
     [JSON_DOUBLE] = "a number", [JSON_YESNO] = "true or false", [JSON_MEMBER] = "an object",
     [JSON_LIST] = "an array",   [JSON_VALUE] = "a value",
 };
@@ -43,7 +43,7 @@ static void choices_text(const char *const *choices, char *out, size_t size)
 /* The measure that min and max bound: bytes of a string, length of a list, value of an integer. */
 static int64_t measure(const struct json_field *field, const json_t *v)
 {
-    return field->kind == JSON_TEXT ? (int64_t)json_string_length(v)
+    return field->kind == JSON_TEXT   ? (int64_t)json_string_length(v)
            : field->kind == JSON_LIST ? (int64_t)json_array_size(v)
                                       : json_integer_value(v);
 }
@@ -57,9 +57,12 @@ static void read_field(const struct json_field *field, json_t *v, void *out, con
         return;
     }
     bool bounded = field->min || field->max;
-    if (bounded && (field->kind == JSON_TEXT || field->kind == JSON_LIST || field->kind == JSON_INT64)) {
+    if (bounded &&
+        (field->kind == JSON_TEXT || field->kind == JSON_LIST || field->kind == JSON_INT64)) {
         int64_t n = measure(field, v);
-        const char *what = field->kind == JSON_TEXT ? "bytes" : field->kind == JSON_LIST ? "entries" : "";
+        const char *what = field->kind == JSON_TEXT   ? "bytes"
+                           : field->kind == JSON_LIST ? "entries"
+                                                      : "";
         if (n < field->min || n > field->max) {
             faults_add(faults, path, "must be %s%lld to %lld%s%s, not %lld",
                        field->kind == JSON_INT64 ? "" : "of ", (long long)field->min,
@@ -120,7 +123,8 @@ bool json_read(const json_t *object, const struct json_field *fields, size_t cou
     }
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)object, key, v) {
+    json_object_foreach((json_t *)object, key, v)
+    {
         bool known = false;
         for (size_t i = 0; i < count && !known; i++)
             known = !strcmp(key, fields[i].name);
@@ -147,7 +151,8 @@ struct json_path json_at_index(const char *path, size_t index)
 json_t *json_parse(const char *text, size_t len, struct fault *f)
 {
     json_error_t error;
-    json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    json_t *v =
+        json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
     if (!v)
         fault_set(f, ERR_NOT_JSON, "line %d, column %d: %s", error.line, error.column, error.text);
     return v;

@@ -59,7 +59,8 @@ static void read_launches(struct plan_context *c, const json_t *list, const char
         struct plan_launch *launch = &c->plan->launches[c->plan->launch_count++];
         plan_read_launch(c, v, child.text, -1, launch);
         if (i == 0 && launch->programmatic_dependent)
-            faults_add(c->faults, child.text, "programmatic_dependent: there is no launch before it");
+            faults_add(c->faults, child.text,
+                       "programmatic_dependent: there is no launch before it");
     }
 }
 
@@ -82,7 +83,8 @@ struct plan *plan_parse(const json_t *document, const struct problem *p, const s
         faults_add(faults, path, "out of memory");
         return NULL;
     }
-    struct plan_context c = {.problem = p, .workload = w, .arch = a, .plan = plan, .faults = faults};
+    struct plan_context c = {
+        .problem = p, .workload = w, .arch = a, .plan = plan, .faults = faults};
     c.var_count = problem_vars(p, w, a->num_sms, c.vars);
     read_parts(&c, &in, path);
     if (json_array_size(faults->items) + faults->dropped == before)

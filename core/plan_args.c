@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a launch: one row a kind in a table, structs read recursively to a bounded depth, all
-// laid out as C does it.
+// Arguments of a launch: one row a kind in a table, structs read recursively to a bounded depth,
+// all laid out as C does it.
 #include "core/plan_parts.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@ struct kind {
     bool takes_offset;
     bool (*read)(struct reader *r, const struct kind *k, const json_t *v, const char *path,
                  struct plan_arg *out);
-    int64_t min, max;  /* integers */
-    enum dtype dtype;  /* floats */
+    int64_t min, max; /* integers */
+    enum dtype dtype; /* floats */
 };
 
 static bool read_members(struct reader *r, const json_t *list, const char *path,
@@ -132,6 +132,7 @@ static bool read_struct(struct reader *r, const struct kind *k, const json_t *v,
     return good;
 }
 
+// clang-format off
 #define INTEGER(name, kind, bytes, min, max)                                                       \
     {name, kind, bytes, bytes, false, read_integer, min, max, DTYPE_COUNT}
 #define FLOAT(name, kind, bytes, dtype) {name, kind, bytes, bytes, false, read_float, 0, 0, dtype}
@@ -150,6 +151,7 @@ static const struct kind kinds[] = {
     {"tensor_map", ARG_TENSOR_MAP, 128, 64, false, read_tensor_map, 0, 0, DTYPE_COUNT},
     {"struct", ARG_STRUCT, 0, 1, false, read_struct, 0, 0, DTYPE_COUNT},
 };
+// clang-format on
 
 static const struct kind *kind_find(const char *name)
 {
@@ -162,8 +164,9 @@ static const struct kind *kind_find(const char *name)
 /* The one member that says the kind; any other but a fitting "offset" is a fault. */
 static const struct kind *kind_of(struct reader *r, const json_t *v, const char *path)
 {
-    static const char known[] = "i32, u32, i64, u64, f16, bf16, f32, f64, tensor, buffer, tensor_map "
-                                "or struct";
+    static const char known[] =
+        "i32, u32, i64, u64, f16, bf16, f32, f64, tensor, buffer, tensor_map "
+        "or struct";
     const struct kind *found = NULL;
     size_t extra = 0;
     const char *name;
@@ -194,8 +197,9 @@ static bool read_offset(struct reader *r, const json_t *offset, const char *path
     const struct tensor_def *t = &r->c->problem->tensors[out->index];
     int64_t shape[LIMIT_DIMS], value;
     bool tensor = out->kind == ARG_TENSOR;
-    int64_t elements = tensor ? problem_shape(r->c->problem, r->c->workload, (size_t)out->index, shape)
-                              : b->elements;
+    int64_t elements = tensor
+                           ? problem_shape(r->c->problem, r->c->workload, (size_t)out->index, shape)
+                           : b->elements;
     if (!elements ||
         !plan_integer(r->c, offset, json_at(path, "offset").text, 0, elements - 1, &value))
         return false;
@@ -228,8 +232,10 @@ static bool read_members(struct reader *r, const json_t *list, const char *path,
         return false;
     }
     *out = n ? calloc(n, sizeof(**out)) : NULL;
-    if (n && !*out)
+    if (n && !*out) {
+        faults_add(r->c->faults, path, "out of memory");
         return false;
+    }
     bool good = true;
     for (; *count < n; (*count)++)
         good &= read_arg(r, json_array_get(list, *count), json_at_index(path, *count).text,
@@ -245,7 +251,8 @@ void plan_read_args(struct plan_context *c, const json_t *list, const char *path
         return;
     size_t offsets[LIMIT_ARGS], bytes = plan_param_layout(launch, offsets);
     if (bytes > LIMIT_PARAM_BYTES)
-        faults_add(c->faults, path, "take %zu bytes, over the limit of %d", bytes, LIMIT_PARAM_BYTES);
+        faults_add(c->faults, path, "take %zu bytes, over the limit of %d", bytes,
+                   LIMIT_PARAM_BYTES);
 }
 
 size_t plan_param_layout(const struct plan_launch *launch, size_t *offsets)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch buffers of a plan: dtype, shape, and what is in them before the first launch. All names are
-// known before any initial launch is read, because it may point at its own buffer.
+// Scratch buffers of a plan: dtype, shape, and what is in them before the first launch. All names
+// are known before any initial launch is read, because it may point at its own buffer.
 #include "core/json.h"
 #include "core/plan_parts.h"
 #include "core/util.h"
@@ -41,7 +41,8 @@ static void read_data(struct plan_context *c, struct plan_buffer *b, const char 
     b->init = BUFFER_DATA;
     buf_init(&b->data, LIMIT_CAPTURE);
     if (!base64_decode(text, strlen(text), &b->data))
-        faults_add(c->faults, path, "must be base64 with padding, of at most %d bytes", LIMIT_CAPTURE);
+        faults_add(c->faults, path, "must be base64 with padding, of at most %d bytes",
+                   LIMIT_CAPTURE);
     else if (b->elements && (int64_t)b->data.len > b->bytes)
         faults_add(c->faults, path, "holds %zu bytes, more than the buffer's %lld", b->data.len,
                    (long long)b->bytes);
@@ -89,7 +90,8 @@ static json_t *read_buffer(struct plan_context *c, struct plan_buffer *b, const 
     struct buffer_fields in = {0};
     json_read(v, fields, COUNT_OF(fields), &in, path, c->faults);
     b->capture = in.capture;
-    int dtype = in.dtype ? dtype_find(in.dtype) : DTYPE_u8; /* the least there is, to judge the shape */
+    int dtype =
+        in.dtype ? dtype_find(in.dtype) : DTYPE_u8; /* the least there is, to judge the shape */
     if (dtype < 0)
         faults_add(c->faults, json_at(path, "dtype").text, "'%s' is not a dtype", in.dtype);
     b->dtype = dtype < 0 ? DTYPE_u8 : (enum dtype)dtype;
@@ -123,11 +125,17 @@ void plan_read_buffers(struct plan_context *c, const json_t *object, const char 
                    (long long)total, (long long)PLAN_SCRATCH_BYTES);
     for (size_t i = 0; i < c->plan->buffer_count; i++) {
         struct plan_buffer *b = &c->plan->buffers[i];
-        if (!launches[i] || !(b->launch = calloc(1, sizeof(*b->launch))))
+        if (!launches[i])
             continue;
+        b->launch = calloc(1, sizeof(*b->launch));
+        if (!b->launch) {
+            faults_add(c->faults, path, "out of memory");
+            return;
+        }
         struct json_path child = json_at(json_at(path, b->name).text, "init.launch");
         plan_read_launch(c, launches[i], child.text, (int)i, b->launch);
         if (b->launch->programmatic_dependent)
-            faults_add(c->faults, child.text, "programmatic_dependent: there is no launch before it");
+            faults_add(c->faults, child.text,
+                       "programmatic_dependent: there is no launch before it");
     }
 }

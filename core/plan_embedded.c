@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a launch plan in the comments of a source. Comments inside string and character literals and
-// line comments are not comments, so the text is walked as a C compiler would see it.
+// Finds a launch plan in the comments of a source. Comments inside string and character literals
+// and line comments are not comments, so the text is walked as a C compiler would see it.
 #include "core/plan.h"
 
 #include "core/json.h"
 
 static const char opener[] = "/*ptxbench-launch";
 
-/* The end of the literal that starts with the quote at s[i]: behind its closing quote, or at the end of
- * the line, where a broken literal ends. */
+/* The end of the literal that starts with the quote at s[i]: behind its closing quote, or at the
+ * end of the line, where a broken literal ends. */
 static size_t skip_literal(const char *s, size_t len, size_t i)
 {
     char quote = s[i++];
@@ -36,8 +36,8 @@ static bool is_separator(const char *s, size_t i)
                             (before >= 'A' && before <= 'F'));
 }
 
-/* The next plan comment at or behind *at: its body is s[*body, return value). len + 1 if there is none;
- * len if it is not closed. */
+/* The next plan comment at or behind *at: its body is s[*body, return value). len + 1 if there is
+ * none; len if it is not closed. */
 static size_t next_plan(const char *s, size_t len, size_t *at, size_t *body)
 {
     for (size_t i = *at; i < len;) {

@@ -14,8 +14,8 @@ struct map_fields {
 
 /* Choices in the order of the driver's enums, so that the index is the value. */
 static const char *const interleaves[] = {"none", "16B", "32B", NULL};
-static const char *const swizzles[] = {"none", "32B", "64B", "128B", "128B_atom_32B",
-                                       "128B_atom_32B_flip_8B", "128B_atom_64B", NULL};
+static const char *const swizzles[] = {
+    "none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B", NULL};
 static const char *const promotions[] = {"none", "64B", "128B", "256B", NULL};
 static const char *const fills[] = {"none", "nan", NULL};
 
@@ -75,7 +75,8 @@ static bool read_strides(struct plan_context *c, const struct map_fields *in, co
 {
     int64_t given[LIMIT_DIMS];
     if (in->strides) {
-        if (!read_list(c, in->strides, path, "strides", m->rank - 1, 0, (INT64_C(1) << 40) - 1, given))
+        if (!read_list(c, in->strides, path, "strides", m->rank - 1, 0, (INT64_C(1) << 40) - 1,
+                       given))
             return false;
         for (int i = 1; i < m->rank; i++)
             m->strides[i] = (uint64_t)given[i - 1];

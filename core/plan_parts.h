@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of the plan parser, one file each, share one context: what is known when a plan is judged
- * and where faults go. Used by core/plan*.c alone. */
+ * The parts of the plan parser, one file each, share one context: what is known when a plan is
+ * judged and where faults go. Used by core/plan*.c alone. */
 #ifndef CORE_PLAN_PARTS_H
 #define CORE_PLAN_PARTS_H
 
@@ -27,8 +27,8 @@ struct plan_memory {
 };
 
 /* plan_value.c: an integer or an expression, within [min, max]. */
-bool plan_integer(struct plan_context *c, const json_t *v, const char *path, int64_t min, int64_t max,
-                  int64_t *out);
+bool plan_integer(struct plan_context *c, const json_t *v, const char *path, int64_t min,
+                  int64_t max, int64_t *out);
 /* A list of 1 to `most` of them, entry i within [min, max[i]] (max[0] for all if `same`). Number of
  * entries, or 0 after a fault. */
 size_t plan_integers(struct plan_context *c, const json_t *list, const char *path, size_t most,
@@ -45,7 +45,8 @@ bool plan_memory_find(struct plan_context *c, enum plan_space space, const char 
 void plan_read_buffers(struct plan_context *c, const json_t *object, const char *path);
 void plan_read_maps(struct plan_context *c, const json_t *object, const char *path);
 
-/* plan_launch.c: one launch, as far as it can be read: a missing field hides no other fault. `only_buffer`: index of the only memory its arguments may name, or -1. */
+/* plan_launch.c: one launch, as far as it can be read: a missing field hides no other fault.
+ * `only_buffer`: index of the only memory its arguments may name, or -1. */
 void plan_read_launch(struct plan_context *c, const json_t *v, const char *path, int only_buffer,
                       struct plan_launch *out);
 void plan_launch_release(struct plan_launch *launch);

@@ -7,8 +7,8 @@
 #include "core/json.h"
 #include "core/text.h"
 
-bool plan_integer(struct plan_context *c, const json_t *v, const char *path, int64_t min, int64_t max,
-                  int64_t *out)
+bool plan_integer(struct plan_context *c, const json_t *v, const char *path, int64_t min,
+                  int64_t max, int64_t *out)
 {
     int64_t value = json_integer_value(v);
     if (json_is_string(v)) {
@@ -27,8 +27,8 @@ bool plan_integer(struct plan_context *c, const json_t *v, const char *path, int
         return false;
     }
     if (value < min || value > max) {
-        faults_add(c->faults, path, "must be %lld to %lld, not %lld", (long long)min, (long long)max,
-                   (long long)value);
+        faults_add(c->faults, path, "must be %lld to %lld, not %lld", (long long)min,
+                   (long long)max, (long long)value);
         return false;
     }
     *out = value;
@@ -56,8 +56,8 @@ static bool expand(struct plan_context *c, const char *text, size_t len, const c
                    struct buf *out)
 {
     char expression[LIMIT_EXPR + 2];
-    snprintf(expression, sizeof(expression), "%.*s", (int)(len < LIMIT_EXPR + 1 ? len : LIMIT_EXPR + 1),
-             text);
+    snprintf(expression, sizeof(expression), "%.*s",
+             (int)(len < LIMIT_EXPR + 1 ? len : LIMIT_EXPR + 1), text);
     int64_t value;
     struct fault why = {0};
     if (expr_eval(expression, c->vars, c->var_count, &value, &why) != ERR_NONE) {
@@ -102,7 +102,10 @@ char *plan_kernel_name(struct plan_context *c, const char *text, const char *pat
         buf_release(&out);
         return NULL;
     }
-    return buf_take(&out, NULL);
+    char *name = buf_take(&out, NULL);
+    if (!name)
+        faults_add(c->faults, path, "out of memory");
+    return name;
 }
 
 bool plan_members(struct plan_context *c, const json_t *object, const char *path, size_t limit)
@@ -115,12 +118,12 @@ bool plan_members(struct plan_context *c, const json_t *object, const char *path
     const char *name;
     json_t *v;
     bool good = true;
-    json_object_foreach((json_t *)object, name, v)
-        if (!text_is_name(name)) {
-            faults_add(c->faults, path, "'%.64s' is not a name: letters, digits, '_', at most %d bytes",
-                       name, LIMIT_NAME);
-            good = false;
-        }
+    json_object_foreach((json_t *)object, name, v) if (!text_is_name(name))
+    {
+        faults_add(c->faults, path, "'%.64s' is not a name: letters, digits, '_', at most %d bytes",
+                   name, LIMIT_NAME);
+        good = false;
+    }
     return good;
 }
 

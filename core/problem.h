@@ -18,15 +18,16 @@ struct tensor_def {
     enum dtype dtype;
     enum dtype oracle_dtype; /* outputs: what the oracle writes (f32 or f64); inputs: as dtype */
     int ndim;
-    char dims[LIMIT_DIMS][LIMIT_EXPR + 1]; /* expressions over the axes, outermost first, contiguous row-major */
+    char dims[LIMIT_DIMS][LIMIT_EXPR +
+                          1]; /* expressions over the axes, outermost first, contiguous row-major */
     char description[256];
 };
 
 struct workload {
-    char name[LIMIT_NAME + 1];  /* "m8192_n7168_k5120" */
-    char uuid[40];              /* of the paper's own workload; "" if there is none */
-    int64_t axes[LIMIT_AXES];   /* values, in the order of problem.axes */
-    bool paper;                 /* one of the paper's own workloads */
+    char name[LIMIT_NAME + 1]; /* "m8192_n7168_k5120" */
+    char uuid[40];             /* of the paper's own workload; "" if there is none */
+    int64_t axes[LIMIT_AXES];  /* values, in the order of problem.axes */
+    bool paper;                /* one of the paper's own workloads */
 };
 
 enum distribution_kind { DISTRIBUTION_NORMAL, DISTRIBUTION_INTEGERS };
@@ -53,16 +54,16 @@ struct problem {
     const struct workload *cpu_workload;   /* default for device cpu */
     char flops[LIMIT_EXPR + 1];            /* expression: useful FLOPs of one evaluation */
     char bytes[LIMIT_EXPR + 1];            /* expression: least bytes moved to and from memory */
-    double atol, rtol;                     /* the paper's rule: bad iff |d| > atol and |d| > rtol |y| */
-    double strict_excess;                  /* bound on the excess over rounding, relative L2; 0: none */
+    double atol, rtol;    /* the paper's rule: bad iff |d| > atol and |d| > rtol |y| */
+    double strict_excess; /* bound on the excess over rounding, relative L2; 0: none */
     struct distribution distributions[LIMIT_DISTRIBUTIONS];
     size_t distribution_count;
-    json_t *oracle;                        /* section as stored: source, ptx, outputs, launch; borrowed */
-    char oracle_source[LIMIT_NAME + 1];    /* file in `folder`: device code in CUDA C++ */
-    char oracle_ptx[LIMIT_NAME + 1];       /* the same as PTX; "" if there is none */
-    json_t *oracle_launch;                 /* launch plan; parse it against problem_as_oracle(); borrowed */
-    json_t *document;                      /* the whole file, for GET /v1/problems/{name} */
-    char folder[256];                      /* problems/<name> */
+    json_t *oracle; /* section as stored: source, ptx, outputs, launch; borrowed */
+    char oracle_source[LIMIT_NAME + 1]; /* file in `folder`: device code in CUDA C++ */
+    char oracle_ptx[LIMIT_NAME + 1];    /* the same as PTX; "" if there is none */
+    json_t *oracle_launch; /* launch plan; parse it against problem_as_oracle(); borrowed */
+    json_t *document;      /* the whole file, for GET /v1/problems/{name} */
+    char folder[256];      /* problems/<name> */
 };
 
 struct problems {
@@ -78,11 +79,12 @@ const struct workload *problem_workload(const struct problem *p, const char *nam
 /* Index of a tensor by name, or -1. */
 int problem_tensor(const struct problem *p, const char *name);
 
-/* Copies `p` with each output's dtype replaced by what the oracle writes, so that plan_parse() can judge
- * the oracle's own launch plan. The copy borrows everything from `p`; do not release it. */
+/* Copies `p` with each output's dtype replaced by what the oracle writes, so that plan_parse() can
+ * judge the oracle's own launch plan. The copy borrows everything from `p`; do not release it. */
 void problem_as_oracle(const struct problem *p, struct problem *out);
 
-/* Axes of a workload, plus num_sms, as variables for expressions. `vars` must hold LIMIT_AXES + 1. */
+/* Axes of a workload, plus num_sms, as variables for expressions. `vars` must hold LIMIT_AXES + 1.
+ */
 size_t problem_vars(const struct problem *p, const struct workload *w, int num_sms,
                     struct expr_var *vars);
 

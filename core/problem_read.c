@@ -6,8 +6,10 @@
 //   title             one line
 //   description       [optional] what is computed, for people and models
 //   axes              ["M", "N", "K"]: names, in the order workloads are shown
-//   tensors           inputs, then outputs: the ABI order. Each: name, role ("input", "output"), dtype,
-//                     shape (expressions over the axes, outermost first; contiguous), description [optional]
+//   tensors           inputs, then outputs: the ABI order. Each: name, role ("input", "output"),
+//   dtype,
+//                     shape (expressions over the axes, outermost first; contiguous), description
+//                     [optional]
 //   workloads         each: name, axes {name: value}, uuid [optional], paper [optional, false]
 //   default_workload  name of the workload for GPUs
 //   cpu_workload      name of the workload for the CPU device
@@ -23,7 +25,8 @@
 #include "core/text.h"
 #include "core/util.h"
 
-/* A tensor of more than a tebibyte fits no device; the bound keeps byte counts far from overflow. */
+/* A tensor of more than a tebibyte fits no device; the bound keeps byte counts far from overflow.
+ */
 #define TENSOR_BYTES_MAX (INT64_C(1) << 40)
 
 struct document {
@@ -105,7 +108,8 @@ static void read_tensor(struct problem *p, const json_t *v, const char *path, st
         {"role", JSON_CHOICE, true, offsetof(struct tensor_fields, role), 0, 0, roles},
         {"dtype", JSON_TEXT, true, offsetof(struct tensor_fields, dtype), 1, 16, NULL},
         {"shape", JSON_LIST, true, offsetof(struct tensor_fields, shape), 1, LIMIT_DIMS, NULL},
-        {"description", JSON_TEXT, false, offsetof(struct tensor_fields, description), 0, 255, NULL},
+        {"description", JSON_TEXT, false, offsetof(struct tensor_fields, description), 0, 255,
+         NULL},
     };
     struct tensor_fields in = {.description = ""};
     if (!json_read(v, fields, COUNT_OF(fields), &in, path, faults))
@@ -242,9 +246,11 @@ static void read_distribution(struct problem *p, const json_t *v, const char *pa
         {"name", JSON_TEXT, true, offsetof(struct distribution_fields, name), 1, LIMIT_NAME, NULL},
         {"kind", JSON_CHOICE, true, offsetof(struct distribution_fields, kind), 0, 0, kinds},
         {"mean", JSON_DOUBLE, false, offsetof(struct distribution_fields, mean), 0, 0, NULL},
-        {"deviation", JSON_DOUBLE, false, offsetof(struct distribution_fields, deviation), 0, 0, NULL},
+        {"deviation", JSON_DOUBLE, false, offsetof(struct distribution_fields, deviation), 0, 0,
+         NULL},
         {"low", JSON_INT64, false, offsetof(struct distribution_fields, low), -65536, 65536, NULL},
-        {"high", JSON_INT64, false, offsetof(struct distribution_fields, high), -65536, 65536, NULL},
+        {"high", JSON_INT64, false, offsetof(struct distribution_fields, high), -65536, 65536,
+         NULL},
         {"exact", JSON_YESNO, false, offsetof(struct distribution_fields, exact), 0, 0, NULL},
     };
     struct distribution_fields in = {0};
@@ -263,8 +269,12 @@ static void read_distribution(struct problem *p, const json_t *v, const char *pa
             faults_add(faults, path, "distribution '%s' is given twice", in.name);
     struct distribution *d = &p->distributions[p->distribution_count++];
     *d = (struct distribution){
-        .kind = (enum distribution_kind)in.kind, .mean = in.mean, .deviation = in.deviation,
-        .low = in.low, .high = in.high, .exact = in.exact,
+        .kind = (enum distribution_kind)in.kind,
+        .mean = in.mean,
+        .deviation = in.deviation,
+        .low = in.low,
+        .high = in.high,
+        .exact = in.exact,
     };
     copy_name(d->name, in.name, path, faults);
 }

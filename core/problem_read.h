@@ -5,8 +5,8 @@
 
 #include "core/problem.h"
 
-/* Reads and validates p->document into the other fields of `p` (all zero but `folder`). Whatever was
- * read before a fault stays owned by `p`. */
+/* Reads and validates p->document into the other fields of `p` (all zero but `folder`). Whatever
+ * was read before a fault stays owned by `p`. */
 void problem_read(struct problem *p, struct faults *faults);
 
 #endif

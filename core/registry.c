@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads what every request is judged against, and holds the parts against each other: a problem whose
-// oracle cannot be launched is found at start-up, not by the first submission.
+// Loads what every request is judged against, and holds the parts against each other: a problem
+// whose oracle cannot be launched is found at start-up, not by the first submission.
 #include "core/submission.h"
 
 static enum err check_oracles(const struct registry *r, struct fault *f)

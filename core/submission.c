@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One parser for every way a submission arrives. Reading is by field table; then each name is looked
-// up, each default filled in, and the plan resolved, so that one answer holds every fault.
+// One parser for every way a submission arrives. Reading is by field table; then each name is
+// looked up, each default filled in, and the plan resolved, so that one answer holds every fault.
 #include "core/submission.h"
 
 #include "core/json.h"
@@ -38,6 +38,7 @@ static const struct json_field body_fields[] = {
 /* What a parse works on. */
 struct parse {
     const struct registry *registry;
+    const json_t *body;
     struct body in;
     struct submission *out;
     struct faults *faults;
@@ -91,12 +92,14 @@ static void find_problem(struct parse *p)
     struct submission *s = p->out;
     s->problem = p->in.problem ? problems_find(all, p->in.problem) : NULL;
     if (p->in.problem && !s->problem)
-        faults_add(p->faults, "$.problem", "'%s' is not a problem here; there are: %s", p->in.problem,
-                   listed(all->items[0].name, sizeof(all->items[0]), all->count, names, sizeof(names)));
+        faults_add(
+            p->faults, "$.problem", "'%s' is not a problem here; there are: %s", p->in.problem,
+            listed(all->items[0].name, sizeof(all->items[0]), all->count, names, sizeof(names)));
     if (!s->problem)
         return;
     if (!p->in.workload) {
-        s->workload = strcmp(s->device, "cpu") ? s->problem->paper_workload : s->problem->cpu_workload;
+        s->workload =
+            strcmp(s->device, "cpu") ? s->problem->paper_workload : s->problem->cpu_workload;
         return;
     }
     s->workload = problem_workload(s->problem, p->in.workload);
@@ -113,8 +116,9 @@ static void find_arch(struct parse *p)
     const struct archs *all = &p->registry->archs;
     p->out->arch = p->in.arch ? archs_find(all, p->in.arch) : NULL;
     if (p->in.arch && !p->out->arch)
-        faults_add(p->faults, "$.arch", "'%s' is not an architecture here; there are: %s", p->in.arch,
-                   listed(all->items[0].name, sizeof(all->items[0]), all->count, names, sizeof(names)));
+        faults_add(
+            p->faults, "$.arch", "'%s' is not an architecture here; there are: %s", p->in.arch,
+            listed(all->items[0].name, sizeof(all->items[0]), all->count, names, sizeof(names)));
 }
 
 static void check_device(struct parse *p)
@@ -152,14 +156,21 @@ static enum language guess_language(const char *s)
 
 static bool check_source(const char *source, size_t len, struct faults *faults)
 {
-    const char *why = !source || !len                 ? "is required"
-                      : len > LIMIT_SOURCE            ? "must be at most 1 MiB"
-                      : memchr(source, '\0', len)     ? "must not hold a NUL"
-                      : !text_is_utf8(source, len)    ? "must be UTF-8"
-                                                      : NULL;
+    const char *why = !source || !len              ? "is required"
+                      : len > LIMIT_SOURCE         ? "must be at most 1 MiB"
+                      : memchr(source, '\0', len)  ? "must not hold a NUL"
+                      : !text_is_utf8(source, len) ? "must be UTF-8"
+                                                   : NULL;
     if (why)
         faults_add(faults, "$.source", "%s", why);
     return !why;
+}
+
+/* A member that is there and not null. */
+static const json_t *member(const json_t *object, const char *name)
+{
+    const json_t *v = json_object_get(object, name);
+    return json_is_null(v) ? NULL : v;
 }
 
 /* Finds the plan and resolves it. `embedded`: may it be in the source? */
@@ -174,8 +185,9 @@ static void find_plan(struct parse *p, bool embedded)
         faults_add(p->faults, "$.source", "%s", why.detail);
     else if (found && p->in.launch)
         faults_add(p->faults, path, "is given and the source holds a launch plan too: which one?");
-    else if (!s->launch && s->source)
-        faults_add(p->faults, path, "is required: here, or in the source as a comment that starts with "
+    else if (!s->launch && s->source && !member(p->body, "launch"))
+        faults_add(p->faults, path,
+                   "is required: here, or in the source as a comment that starts with "
                    "/*ptxbench-launch");
     if (found)
         path = "$.source#launch";
@@ -199,13 +211,16 @@ static bool parse(const struct registry *r, const json_t *body, const char *sour
     *out = (struct submission){0};
     size_t before = json_array_size(faults->items) + faults->dropped;
     struct parse p = {
-        .registry = r, .out = out, .faults = faults,
+        .registry = r,
+        .body = body,
+        .out = out,
+        .faults = faults,
         .in = {.language = LANGUAGE_UNSAID, .mode = MODE_RANK, .label = "", .method = ""},
     };
     if (!json_read(body, body_fields, COUNT_OF(body_fields), &p.in, "$", faults) &&
         !json_is_object(body))
         return false;
-    const json_t *given = json_object_get(body, "source");
+    const json_t *given = member(body, "source");
     if (source && given)
         faults_add(faults, "$.source", "is given twice");
     if (!source && !given)
@@ -216,7 +231,9 @@ static bool parse(const struct registry *r, const json_t *body, const char *sour
     }
     out->mode = (enum mode)p.in.mode;
     snprintf(out->device, sizeof(out->device), "%s",
-             p.in.device ? p.in.device : out->mode == MODE_RANK ? "gpu" : "cpu");
+             p.in.device              ? p.in.device
+             : out->mode == MODE_RANK ? "gpu"
+                                      : "cpu");
     out->language = p.in.language != LANGUAGE_UNSAID ? (enum language)p.in.language
                     : out->source                    ? guess_language(out->source)
                                                      : LANGUAGE_CUDA;
@@ -270,11 +287,11 @@ bool submission_bare(const struct registry *r, const char *source, size_t len, c
 
 json_t *submission_document(const struct submission *s)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:O, s:O, s:s, s:s}", "problem", s->problem->name,
-                     "workload", s->workload->name, "arch", s->arch->name, "language",
-                     language_name(s->language), "device", s->device, "mode", mode_name(s->mode),
-                     "options", s->options, "launch", s->launch, "label", s->label, "method",
-                     s->method);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:O, s:O, s:s, s:s}", "problem",
+                     s->problem->name, "workload", s->workload->name, "arch", s->arch->name,
+                     "language", language_name(s->language), "device", s->device, "mode",
+                     mode_name(s->mode), "options", s->options, "launch", s->launch, "label",
+                     s->label, "method", s->method);
 }
 
 bool submission_from_document(const struct registry *r, const json_t *document, const char *source,

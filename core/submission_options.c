@@ -80,9 +80,9 @@ json_t *submission_options(void)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < COUNT_OF(allowed); i++)
-        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s, s:s}", "option", allowed[i].text,
-                                              "least", (json_int_t)allowed[i].least, "most",
-                                              (json_int_t)allowed[i].most, "languages",
-                                              allowed[i].languages, "meaning", allowed[i].meaning));
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:I, s:s, s:s}", "option", allowed[i].text, "least",
+                            (json_int_t)allowed[i].least, "most", (json_int_t)allowed[i].most,
+                            "languages", allowed[i].languages, "meaning", allowed[i].meaning));
     return list;
 }

@@ -5,8 +5,8 @@
 
 #include "core/submission.h"
 
-/* Adds a fault for each entry of `options` (an array or NULL) that is not in core/options.def, is given
- * twice, or does not apply to the language. */
+/* Adds a fault for each entry of `options` (an array or NULL) that is not in core/options.def, is
+ * given twice, or does not apply to the language. */
 void submission_options_check(const json_t *options, enum language language, const char *path,
                               struct faults *faults);
 

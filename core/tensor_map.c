@@ -7,8 +7,15 @@
 #include "core/util.h"
 
 enum { NO_INTERLEAVE, INTERLEAVE_16B, INTERLEAVE_32B };
-enum { NO_SWIZZLE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, SWIZZLE_ATOM_32B, SWIZZLE_FLIP_8B,
-       SWIZZLE_ATOM_64B };
+enum {
+    NO_SWIZZLE,
+    SWIZZLE_32B,
+    SWIZZLE_64B,
+    SWIZZLE_128B,
+    SWIZZLE_ATOM_32B,
+    SWIZZLE_FLIP_8B,
+    SWIZZLE_ATOM_64B
+};
 
 /* In the order of CUtensorMapDataType. The packed types unpack on their way into shared memory. */
 static const struct type {
@@ -16,12 +23,12 @@ static const struct type {
     int bits, shared_bits;
     bool is_float;
 } types[] = {
-    {"u8", 8, 8, false},       {"u16", 16, 16, false},   {"u32", 32, 32, false},
-    {"i32", 32, 32, false},    {"u64", 64, 64, false},   {"i64", 64, 64, false},
-    {"f16", 16, 16, true},     {"f32", 32, 32, true},    {"f64", 64, 64, true},
-    {"bf16", 16, 16, true},    {"f32_ftz", 32, 32, true}, {"tf32", 32, 32, true},
-    {"tf32_ftz", 32, 32, true},
-    {"u4_align8", 4, 4, false}, {"u4_align16", 4, 8, false}, {"u6_align16", 6, 8, false},
+    {"u8", 8, 8, false},         {"u16", 16, 16, false},     {"u32", 32, 32, false},
+    {"i32", 32, 32, false},      {"u64", 64, 64, false},     {"i64", 64, 64, false},
+    {"f16", 16, 16, true},       {"f32", 32, 32, true},      {"f64", 64, 64, true},
+    {"bf16", 16, 16, true},      {"f32_ftz", 32, 32, true},  {"tf32", 32, 32, true},
+    {"tf32_ftz", 32, 32, true},  {"u4_align8", 4, 4, false}, {"u4_align16", 4, 8, false},
+    {"u6_align16", 6, 8, false},
 };
 enum { U4_ALIGN8 = 13, U4_ALIGN16, U6_ALIGN16 };
 
@@ -107,16 +114,18 @@ static void check_strides(const struct rules *r)
     for (int i = 1; i < r->m->rank; i++) {
         uint64_t stride = r->m->strides[i];
         if (stride % step || stride >= UINT64_C(1) << 40)
-            broken(r, "strides", "the stride of dimension %d must be a multiple of %llu bytes below "
-                   "2^40, not %llu", i, (unsigned long long)step, (unsigned long long)stride);
+            broken(r, "strides",
+                   "the stride of dimension %d must be a multiple of %llu bytes below "
+                   "2^40, not %llu",
+                   i, (unsigned long long)step, (unsigned long long)stride);
     }
 }
 
 static void check_box(const struct rules *r)
 {
-    static const unsigned spans[] = {[SWIZZLE_32B] = 32, [SWIZZLE_64B] = 64, [SWIZZLE_128B] = 128,
-                                     [SWIZZLE_ATOM_32B] = 128, [SWIZZLE_FLIP_8B] = 128,
-                                     [SWIZZLE_ATOM_64B] = 128};
+    static const unsigned spans[] = {
+        [SWIZZLE_32B] = 32,       [SWIZZLE_64B] = 64,      [SWIZZLE_128B] = 128,
+        [SWIZZLE_ATOM_32B] = 128, [SWIZZLE_FLIP_8B] = 128, [SWIZZLE_ATOM_64B] = 128};
     const struct plan_tensor_map *m = r->m;
     for (int i = 0; i < m->rank; i++)
         if (m->box[i] < 1 || m->box[i] > 256)
@@ -129,8 +138,8 @@ static void check_box(const struct rules *r)
                m->box[0], r->type->name);
     else if (m->interleave == NO_INTERLEAVE && m->swizzle != NO_SWIZZLE &&
              inner / 8 > spans[m->swizzle])
-        broken(r, "box", "the inner dimension is %u bytes, over the swizzle's span of %u", inner / 8,
-               spans[m->swizzle]);
+        broken(r, "box", "the inner dimension is %u bytes, over the swizzle's span of %u",
+               inner / 8, spans[m->swizzle]);
 }
 
 /* What one load puts into shared memory: ceil(box / step) elements along each dimension. The driver

@@ -18,8 +18,9 @@ const char *tensor_map_type_names(void);
 uint64_t tensor_map_bytes(const struct plan_tensor_map *m, uint64_t elements);
 
 /* Adds a fault for each rule that `m` breaks on an architecture; the base of its tensor counts as
- * aligned. `path` is the JSON path of the map. Stricter than the driver in two points: a 32B interleave
- * needs the 32B swizzle, as documented, and a box must fit in shared memory however its steps round. */
+ * aligned. `path` is the JSON path of the map. Stricter than the driver in two points: a 32B
+ * interleave needs the 32B swizzle, as documented, and a box must fit in shared memory however its
+ * steps round. */
 void tensor_map_check(const struct plan_tensor_map *m, const struct arch *a, const char *path,
                       struct faults *faults);
 

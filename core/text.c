@@ -40,7 +40,8 @@ size_t text_cut(const char *s, size_t len, size_t max)
 {
     if (len <= max)
         return len;
-    /* At most three continuation bytes belong to a character; more are noise and may be cut anywhere. */
+    /* At most three continuation bytes belong to a character; more are noise and may be cut
+     * anywhere. */
     for (size_t back = 0; back <= 3 && back <= max; back++)
         if (((unsigned char)s[max - back] & 0xc0) != 0x80)
             return max - back;
@@ -59,8 +60,9 @@ static bool is_cut(const unsigned char *s, size_t len)
     return true;
 }
 
-/* Characters that show as nothing but change what the reader or the terminal makes of the rest: C0, DEL,
- * C1 (U+009B opens an escape sequence), line separators, and those that turn the direction of text. */
+/* Characters that show as nothing but change what the reader or the terminal makes of the rest: C0,
+ * DEL, C1 (U+009B opens an escape sequence), line separators, and those that turn the direction of
+ * text. */
 static bool is_control(const unsigned char *s, size_t n)
 {
     if (n == 1)

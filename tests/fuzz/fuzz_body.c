@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a request body, once as JSON and once as a bare source. What is accepted must survive
-// the way to a worker and back unchanged.
+// Any bytes as a request body, once as JSON and once as a bare source. What is accepted must
+// survive the way to a worker and back unchanged.
 #include <stddef.h>
 #include <stdint.h>
 

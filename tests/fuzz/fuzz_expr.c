@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct expr_var vars[] = {{"M", 8192}, {"N", 7168}, {"big", INT64_MAX}, {"low", INT64_MIN}};
+    static const struct expr_var vars[] = {
+        {"M", 8192}, {"N", 7168}, {"big", INT64_MAX}, {"low", INT64_MIN}};
     char *text = malloc(size + 1);
     if (!text)
         return 0;
@@ -20,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fault f = {0};
     int64_t v = 0, again = 0;
     enum err e = expr_eval(text, vars, 4, &v, &f);
-    if ((e != ERR_NONE && (e != ERR_INVALID || !f.detail[0])) || !text_is_utf8(f.detail, strlen(f.detail)))
+    if ((e != ERR_NONE && (e != ERR_INVALID || !f.detail[0])) ||
+        !text_is_utf8(f.detail, strlen(f.detail)))
         abort();
     if (expr_eval(text, vars, 4, &again, NULL) != e || v != again)
         abort();

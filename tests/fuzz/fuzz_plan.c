@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any JSON as a launch plan of the GEMM problem. A plan that is accepted must keep its promises: inside
-// the limits of the architecture and inside its tensors.
+// Any JSON as a launch plan of the GEMM problem. A plan that is accepted must keep its promises:
+// inside the limits of the architecture and inside its tensors.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,13 +16,14 @@ static void check(bool promise)
         abort();
 }
 
-static int64_t memory_bytes(const struct plan *plan, const struct problem *p, const struct workload *w,
-                            bool tensor, int index)
+static int64_t memory_bytes(const struct plan *plan, const struct problem *p,
+                            const struct workload *w, bool tensor, int index)
 {
     int64_t shape[LIMIT_DIMS];
     check(index >= 0);
     if (tensor)
-        return problem_shape(p, w, (size_t)index, shape) * (int64_t)dtype_bytes(p->tensors[index].dtype);
+        return problem_shape(p, w, (size_t)index, shape) *
+               (int64_t)dtype_bytes(p->tensors[index].dtype);
     check((size_t)index < plan->buffer_count);
     return plan->buffers[index].bytes;
 }
@@ -94,7 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct problem *p = problems_find(&registry.problems, "gemm");
     for (size_t i = 0; document && i < registry.archs.count; i++) {
         struct faults faults = {0};
-        struct plan *plan = plan_parse(document, p, p->cpu_workload, &registry.archs.items[i], "$", &faults);
+        struct plan *plan =
+            plan_parse(document, p, p->cpu_workload, &registry.archs.items[i], "$", &faults);
         check(!plan == faults_any(&faults));
         if (plan)
             check_plan(plan, p, p->cpu_workload, &registry.archs.items[i]);

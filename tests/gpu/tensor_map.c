@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds core/tensor_map.c against a real driver: random parameters, most of them one step away from a
-// valid map, judged by tensor_map_check() and by cuTensorMapEncodeTiled. Every difference is printed.
+// Holds core/tensor_map.c against a real driver: random parameters, most of them one step away from
+// a valid map, judged by tensor_map_check() and by cuTensorMapEncodeTiled. Every difference is
+// printed.
 //
 //   tensor_map [count [seed]]      exit 0 if both agree on every map
 #include <dlfcn.h>
@@ -9,8 +10,9 @@
 #include "core/util.h"
 
 typedef int encode_tiled(void *map, int data_type, uint32_t rank, void *base, const uint64_t *dims,
-                         const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
-                         int interleave, int swizzle, int l2_promotion, int oob_fill);
+                         const uint64_t *strides, const uint32_t *box,
+                         const uint32_t *element_strides, int interleave, int swizzle,
+                         int l2_promotion, int oob_fill);
 
 static uint64_t seed = 1;
 
@@ -62,8 +64,8 @@ static void mutate(struct plan_tensor_map *m)
         m->dims[d] = PICK(0, 1, 2, 3, 127, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, UINT64_MAX);
         break;
     case 1:
-        m->strides[d] = PICK(0, 1, 8, 16, 24, 32, 48, (UINT64_C(1) << 40) - 16, (UINT64_C(1) << 40) - 32,
-                             UINT64_C(1) << 40, UINT64_MAX - 15);
+        m->strides[d] = PICK(0, 1, 8, 16, 24, 32, 48, (UINT64_C(1) << 40) - 16,
+                             (UINT64_C(1) << 40) - 32, UINT64_C(1) << 40, UINT64_MAX - 15);
         break;
     case 2:
         m->box[d] = (uint32_t)PICK(0, 1, 2, 3, 4, 8, 16, 31, 255, 256, 257, UINT32_MAX);
@@ -98,9 +100,9 @@ static void mutate(struct plan_tensor_map *m)
 
 static void print_map(const char *what, const struct plan_tensor_map *m, const char *why)
 {
-    printf("%s: type %d rank %d offset %llu interleave %d swizzle %d l2 %d oob %d", what, m->data_type,
-           m->rank, (unsigned long long)m->offset_bytes, m->interleave, m->swizzle, m->l2_promotion,
-           m->oob_fill);
+    printf("%s: type %d rank %d offset %llu interleave %d swizzle %d l2 %d oob %d", what,
+           m->data_type, m->rank, (unsigned long long)m->offset_bytes, m->interleave, m->swizzle,
+           m->l2_promotion, m->oob_fill);
     for (int i = 0; i < m->rank; i++)
         printf(" [%llu stride %llu box %u step %u]", (unsigned long long)m->dims[i],
                (unsigned long long)m->strides[i], m->box[i], m->element_strides[i]);
@@ -123,7 +125,8 @@ static encode_tiled *open_driver(int *major)
     *(void **)&set_current = dlsym(driver, "cuCtxSetCurrent");
     *(void **)&encode = dlsym(driver, "cuTensorMapEncodeTiled");
     if (!init || !attribute || !retain || !set_current || !encode || init(0) ||
-        attribute(major, COMPUTE_CAPABILITY_MAJOR, 0) || retain(&context, 0) || set_current(context))
+        attribute(major, COMPUTE_CAPABILITY_MAJOR, 0) || retain(&context, 0) ||
+        set_current(context))
         return NULL;
     return encode;
 }
@@ -178,7 +181,7 @@ int main(int argc, char **argv)
         else if (ours != theirs && differ++ < 60)
             print_map(ours ? "only we accept" : "only the driver accepts", &m, why);
     }
-    printf("sm_%d0: %ld maps, %ld accepted by the driver, %ld refused on purpose, %ld differ\n", major,
-           count, accepted, purposely, differ);
+    printf("sm_%d0: %ld maps, %ld accepted by the driver, %ld refused on purpose, %ld differ\n",
+           major, count, accepted, purposely, differ);
     return differ != 0;
 }

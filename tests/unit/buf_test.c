@@ -101,8 +101,10 @@ static void sizes_do_not_wrap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_up_to_its_maximum), cmocka_unit_test(formats),
-        cmocka_unit_test(hands_over), cmocka_unit_test(sizes_do_not_wrap),
+        cmocka_unit_test(grows_up_to_its_maximum),
+        cmocka_unit_test(formats),
+        cmocka_unit_test(hands_over),
+        cmocka_unit_test(sizes_do_not_wrap),
     };
     return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

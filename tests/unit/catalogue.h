@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests of loaders: a throw-away catalogue with one document, made from a shipped one by an edit. */
+ * Tests of loaders: a throw-away catalogue with one document, made from a shipped one by an edit.
+ */
 #ifndef TESTS_UNIT_CATALOGUE_H
 #define TESTS_UNIT_CATALOGUE_H
 
@@ -50,7 +51,8 @@ static inline int scratch_teardown(void **state)
     return rmdir(scratch_home);
 }
 
-/* Sets the member at a path such as "tensors.0.dtype" to `value` (stolen), or removes it if NULL. */
+/* Sets the member at a path such as "tensors.0.dtype" to `value` (stolen), or removes it if NULL.
+ */
 static inline void edit(json_t *document, const char *where, json_t *value)
 {
     char key[128];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors and the closed vocabularies: every row is complete, codes and names are unique, and foreign
-// text in a fault is made fit to show.
+// Errors and the closed vocabularies: every row is complete, codes and names are unique, and
+// foreign text in a fault is made fit to show.
 #include "core/err.h"
 
 #include <setjmp.h>
@@ -71,7 +71,8 @@ static void words_both_ways(void **state)
         assert_int_equal(verdict_find(verdict_name((enum verdict)v)), v);
         assert_true(verdict_meaning((enum verdict)v)[0]);
         for (int other = 0; other < v; other++)
-            assert_int_not_equal(verdict_exit_code((enum verdict)v), verdict_exit_code((enum verdict)other));
+            assert_int_not_equal(verdict_exit_code((enum verdict)v),
+                                 verdict_exit_code((enum verdict)other));
     }
     assert_int_equal(verdict_exit_code(VERDICT_PASSED), 0);
     assert_int_equal(verdict_find("passed"), -1);
@@ -90,8 +91,10 @@ static void words_both_ways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_error_has_its_row), cmocka_unit_test(a_fault_is_fit_to_show),
-        cmocka_unit_test(faults_are_counted_beyond_the_limit), cmocka_unit_test(words_both_ways),
+        cmocka_unit_test(every_error_has_its_row),
+        cmocka_unit_test(a_fault_is_fit_to_show),
+        cmocka_unit_test(faults_are_counted_beyond_the_limit),
+        cmocka_unit_test(words_both_ways),
     };
     return cmocka_run_group_tests_name("core_err", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared by the tests of plans and submissions: the registry of the source tree, and faults as text. */
+ * Shared by the tests of plans and submissions: the registry of the source tree, and faults as
+ * text. */
 #ifndef TESTS_UNIT_DOMAIN_H
 #define TESTS_UNIT_DOMAIN_H
 

@@ -114,12 +114,24 @@ static void integers_truncate_and_clamp(void **state)
         enum dtype dtype;
         double in, out;
     } rows[] = {
-        {DTYPE_i8, 127.9, 127}, {DTYPE_i8, 128, 127}, {DTYPE_i8, -129, -128}, {DTYPE_i8, -1.9, -1},
-        {DTYPE_u8, -1, 0}, {DTYPE_u8, 300, 255}, {DTYPE_i32, 1e10, INT32_MAX},
-        {DTYPE_i32, -1e10, INT32_MIN}, {DTYPE_u32, 1e10, UINT32_MAX}, {DTYPE_i64, 1e30, 0x1p63},
-        {DTYPE_i64, -1e30, -0x1p63}, {DTYPE_u64, 1e30, 0x1p64}, {DTYPE_u64, -5, 0},
-        {DTYPE_i32, (double)NAN, 0}, {DTYPE_u8, (double)NAN, 0}, {DTYPE_f32, 0.1, (double)0.1f},
-        {DTYPE_f64, 0.1, 0.1}, {DTYPE_i64, -3.7, -3},
+        {DTYPE_i8, 127.9, 127},
+        {DTYPE_i8, 128, 127},
+        {DTYPE_i8, -129, -128},
+        {DTYPE_i8, -1.9, -1},
+        {DTYPE_u8, -1, 0},
+        {DTYPE_u8, 300, 255},
+        {DTYPE_i32, 1e10, INT32_MAX},
+        {DTYPE_i32, -1e10, INT32_MIN},
+        {DTYPE_u32, 1e10, UINT32_MAX},
+        {DTYPE_i64, 1e30, 0x1p63},
+        {DTYPE_i64, -1e30, -0x1p63},
+        {DTYPE_u64, 1e30, 0x1p64},
+        {DTYPE_u64, -5, 0},
+        {DTYPE_i32, (double)NAN, 0},
+        {DTYPE_u8, (double)NAN, 0},
+        {DTYPE_f32, 0.1, (double)0.1f},
+        {DTYPE_f64, 0.1, 0.1},
+        {DTYPE_i64, -3.7, -3},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         uint8_t array[3 * 8 + 1] = {0};

@@ -11,8 +11,9 @@
 
 #include "core/util.h"
 
-static const struct expr_var vars[] = {{"M", 8192}, {"N", 7168}, {"K", 5120}, {"num_sms", 132},
-                                       {"big", INT64_MAX}, {"small", INT64_MIN}, {"M_2", 3}};
+static const struct expr_var vars[] = {{"M", 8192},      {"N", 7168},        {"K", 5120},
+                                       {"num_sms", 132}, {"big", INT64_MAX}, {"small", INT64_MIN},
+                                       {"M_2", 3}};
 
 static void values(void **state)
 {
@@ -21,14 +22,35 @@ static void values(void **state)
         const char *text;
         int64_t value;
     } rows[] = {
-        {"7", 7}, {" 7 ", 7}, {"007", 7}, {"-7", -7}, {"1+2*3", 7}, {"(1+2)*3", 9},
-        {"10-3-2", 5}, {"100/5/2", 10}, {"17%5", 2}, {"-7/7", -1}, {"7- -7", 14},
-        {"2*M*N*K", INT64_C(2) * 8192 * 7168 * 5120}, {"M_2", 3}, {"N/56", 128},
-        {"ceil_div(M, 100)", 82}, {"ceil_div(-7, 2)", -3}, {"ceil_div(0, 5)", 0},
-        {"ceil_div(big, 2)", INT64_MAX / 2 + 1}, {"align(M+1, 128)", 8320}, {"align(-1, 8)", 0},
-        {"min(3, 1, 2)", 1}, {"max(3, 1, 2)", 3}, {"max(M, min(N, K))", 8192},
-        {"9223372036854775807", INT64_MAX}, {"-9223372036854775807 - 1", INT64_MIN},
-        {"small % -1", 0}, {"-3 % 2", -1}, {"min(1,2,3,4,5,6,7,8)", 1}, {"\t1\n", 1},
+        {"7", 7},
+        {" 7 ", 7},
+        {"007", 7},
+        {"-7", -7},
+        {"1+2*3", 7},
+        {"(1+2)*3", 9},
+        {"10-3-2", 5},
+        {"100/5/2", 10},
+        {"17%5", 2},
+        {"-7/7", -1},
+        {"7- -7", 14},
+        {"2*M*N*K", INT64_C(2) * 8192 * 7168 * 5120},
+        {"M_2", 3},
+        {"N/56", 128},
+        {"ceil_div(M, 100)", 82},
+        {"ceil_div(-7, 2)", -3},
+        {"ceil_div(0, 5)", 0},
+        {"ceil_div(big, 2)", INT64_MAX / 2 + 1},
+        {"align(M+1, 128)", 8320},
+        {"align(-1, 8)", 0},
+        {"min(3, 1, 2)", 1},
+        {"max(3, 1, 2)", 3},
+        {"max(M, min(N, K))", 8192},
+        {"9223372036854775807", INT64_MAX},
+        {"-9223372036854775807 - 1", INT64_MIN},
+        {"small % -1", 0},
+        {"-3 % 2", -1},
+        {"min(1,2,3,4,5,6,7,8)", 1},
+        {"\t1\n", 1},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int64_t v = 0;
@@ -45,20 +67,42 @@ static void errors(void **state)
     static const struct {
         const char *text, *reason;
     } rows[] = {
-        {"", "expected a value at the end"}, {"  ", "expected a value"}, {"1+", "expected a value"},
-        {"1 2", "unexpected '2' at column 3"}, {"(1", "expected ')' at the end"},
-        {"(1]", "expected ')' at column 3"}, {"1)", "unexpected ')'"}, {"--1", "expected a value"},
-        {"Q", "unknown name 'Q'; known: M, N, K"}, {"M_", "unknown name 'M_'"},
-        {"sqrt(4)", "unknown function 'sqrt'"}, {"M(4)", "unknown function 'M'"},
-        {"5/2", "5 / 2 is not exact"}, {"M/0", "division by zero"}, {"M%0", "division by zero"},
-        {"ceil_div(1, 0)", "must be positive"}, {"align(1, -4)", "must be positive"},
-        {"big+1", "does not fit"}, {"small-1", "does not fit"}, {"big*2", "does not fit"},
-        {"-small", "does not fit"}, {"small/-1", "does not fit"}, {"align(big, 4096)", "does not fit"},
-        {"9223372036854775808", "does not fit"}, {"99999999999999999999999999", "does not fit"},
-        {"min(1)", "at least 2"}, {"min(1,2,3,4,5,6,7,8,9)", "at most 8"},
-        {"ceil_div(1,2,3)", "at most 2"}, {"min()", "expected a value"}, {"min(1,)", "expected a value"},
-        {"1.5", "unexpected '.5'"}, {"0x10", "unexpected 'x10'"}, {"2M", "unexpected 'M'"},
-        {"M;N", "unexpected ';N'"}, {"nan", "unknown name"}, {"1\xff", "unexpected"},
+        {"", "expected a value at the end"},
+        {"  ", "expected a value"},
+        {"1+", "expected a value"},
+        {"1 2", "unexpected '2' at column 3"},
+        {"(1", "expected ')' at the end"},
+        {"(1]", "expected ')' at column 3"},
+        {"1)", "unexpected ')'"},
+        {"--1", "expected a value"},
+        {"Q", "unknown name 'Q'; known: M, N, K"},
+        {"M_", "unknown name 'M_'"},
+        {"sqrt(4)", "unknown function 'sqrt'"},
+        {"M(4)", "unknown function 'M'"},
+        {"5/2", "5 / 2 is not exact"},
+        {"M/0", "division by zero"},
+        {"M%0", "division by zero"},
+        {"ceil_div(1, 0)", "must be positive"},
+        {"align(1, -4)", "must be positive"},
+        {"big+1", "does not fit"},
+        {"small-1", "does not fit"},
+        {"big*2", "does not fit"},
+        {"-small", "does not fit"},
+        {"small/-1", "does not fit"},
+        {"align(big, 4096)", "does not fit"},
+        {"9223372036854775808", "does not fit"},
+        {"99999999999999999999999999", "does not fit"},
+        {"min(1)", "at least 2"},
+        {"min(1,2,3,4,5,6,7,8,9)", "at most 8"},
+        {"ceil_div(1,2,3)", "at most 2"},
+        {"min()", "expected a value"},
+        {"min(1,)", "expected a value"},
+        {"1.5", "unexpected '.5'"},
+        {"0x10", "unexpected 'x10'"},
+        {"2M", "unexpected 'M'"},
+        {"M;N", "unexpected ';N'"},
+        {"nan", "unknown name"},
+        {"1\xff", "unexpected"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int64_t v = 42;

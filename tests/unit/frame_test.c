@@ -107,7 +107,8 @@ static void refuses_what_is_not_frames(void **state)
 static void a_bad_frame_behind_a_good_one(void **state)
 {
     (void)state;
-    static const unsigned char bytes[] = {FRAME_LOG, 0, 0, 0, 1, 0, 0, 0, 'x', 99, 0, 0, 0, 0, 0, 0, 0};
+    static const unsigned char bytes[] = {FRAME_LOG, 0, 0, 0, 1, 0, 0, 0, 'x',
+                                          99,        0, 0, 0, 0, 0, 0, 0};
     struct frame_reader r;
     struct frame f;
     frame_reader_init(&r);
@@ -136,7 +137,8 @@ static void reads_one_frame_blocking(void **state)
         assert_int_equal(data[len], '\0');
         free(data);
     }
-    assert_int_equal(frame_read(fds[0], &kind, &data, &len, NULL), ERR_IO); /* ends within a frame */
+    assert_int_equal(frame_read(fds[0], &kind, &data, &len, NULL),
+                     ERR_IO); /* ends within a frame */
     assert_int_equal(frame_read(fds[0], &kind, &data, &len, NULL), ERR_IO); /* at the end */
     close(fds[0]);
 }
@@ -154,8 +156,10 @@ static void writes_nothing_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrives_in_any_pieces), cmocka_unit_test(refuses_what_is_not_frames),
-        cmocka_unit_test(a_bad_frame_behind_a_good_one), cmocka_unit_test(reads_one_frame_blocking),
+        cmocka_unit_test(arrives_in_any_pieces),
+        cmocka_unit_test(refuses_what_is_not_frames),
+        cmocka_unit_test(a_bad_frame_behind_a_good_one),
+        cmocka_unit_test(reads_one_frame_blocking),
         cmocka_unit_test(writes_nothing_too_large),
     };
     return cmocka_run_group_tests_name("frame", tests, NULL, NULL);

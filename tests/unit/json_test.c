@@ -31,8 +31,9 @@ static void reads_every_kind(void **state)
     (void)state;
     struct faults faults = {0};
     struct target t = {0};
-    json_t *v = quoted("{'text': 'abcd', 'choice': 'green', 'integer': -2, 'number': 3, 'yes': true, 'object': {},"
-                       " 'list': [1, 2], 'any': 'x'}");
+    json_t *v = quoted(
+        "{'text': 'abcd', 'choice': 'green', 'integer': -2, 'number': 3, 'yes': true, 'object': {},"
+        " 'list': [1, 2], 'any': 'x'}");
     assert_true(json_read(v, fields, COUNT_OF(fields), &t, "$", &faults));
     assert_string_equal(t.text, "abcd");
     assert_true(t.choice == 1 && t.integer == -2 && t.number == 3 && t.yes);
@@ -93,8 +94,17 @@ static void refuses_what_is_not_json(void **state)
 {
     (void)state;
     static const char *const rows[] = {
-        "", "{", "{} x", "{'a': 1, 'a': 2}", "nan", "[1e999]", "[99999999999999999999]", "['\\ud800']",
-        "[01]", "{'\\u0000': 1}", "[\xff]",
+        "",
+        "{",
+        "{} x",
+        "{'a': 1, 'a': 2}",
+        "nan",
+        "[1e999]",
+        "[99999999999999999999]",
+        "['\\ud800']",
+        "[01]",
+        "{'\\u0000': 1}",
+        "[\xff]",
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[64];
@@ -146,9 +156,12 @@ static void paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_kind), cmocka_unit_test(keeps_what_is_not_given),
-        cmocka_unit_test(names_every_fault), cmocka_unit_test(refuses_what_is_not_json),
-        cmocka_unit_test(canonical_is_independent_of_order), cmocka_unit_test(paths),
+        cmocka_unit_test(reads_every_kind),
+        cmocka_unit_test(keeps_what_is_not_given),
+        cmocka_unit_test(names_every_fault),
+        cmocka_unit_test(refuses_what_is_not_json),
+        cmocka_unit_test(canonical_is_independent_of_order),
+        cmocka_unit_test(paths),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

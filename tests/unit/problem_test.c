@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM problem holds what the benchmark's paper holds; a document with any one mistake does not load.
+// The GEMM problem holds what the benchmark's paper holds; a document with any one mistake does not
+// load.
 #include "tests/unit/catalogue.h"
 
 static void gemm(void **state)
@@ -40,8 +41,8 @@ static void workloads(void **state)
     for (size_t i = 0; i < p->workload_count; i++) {
         const struct workload *w = &p->workloads[i];
         char name[LIMIT_NAME + 1];
-        snprintf(name, sizeof(name), "m%lld_n%lld_k%lld", (long long)w->axes[0], (long long)w->axes[1],
-                 (long long)w->axes[2]);
+        snprintf(name, sizeof(name), "m%lld_n%lld_k%lld", (long long)w->axes[0],
+                 (long long)w->axes[1], (long long)w->axes[2]);
         if (w != p->cpu_workload)
             assert_string_equal(w->name, name);
         assert_ptr_equal(problem_workload(p, w->name), w);
@@ -50,7 +51,8 @@ static void workloads(void **state)
             assert_true(uuid_is_valid(w->uuid));
         pairs += w->paper;
         for (size_t k = 0; k < p->workload_count; k++)
-            if (w->paper && p->workloads[k].axes[1] == w->axes[1] && p->workloads[k].axes[2] == w->axes[2])
+            if (w->paper && p->workloads[k].axes[1] == w->axes[1] &&
+                p->workloads[k].axes[2] == w->axes[2])
                 assert_true(p->workloads[k].axes[0] <= w->axes[0]);
     }
     assert_int_equal(pairs, 17);

@@ -44,8 +44,9 @@ static void malformed(void **state)
 {
     (void)state;
     static const char *const rows[] = {
-        "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf",
-        "\xf5\x80\x80\x80", "\xff", "\xfe", "\x80", "a\xbfz", "\xc3\x28", "\xe2\x28\xa1", "\xe2\x82\x28",
+        "\xc0\x80",         "\xc1\xbf",         "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80",
+        "\xf0\x8f\xbf\xbf", "\xf5\x80\x80\x80", "\xff",         "\xfe",         "\x80",
+        "a\xbfz",           "\xc3\x28",         "\xe2\x28\xa1", "\xe2\x82\x28",
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         assert_false(text_is_utf8(rows[i], strlen(rows[i])));
@@ -60,8 +61,15 @@ static void cuts(void **state)
         const char *text;
         size_t max, cut;
     } rows[] = {
-        {"abc", 5, 3}, {"abc", 3, 3}, {"abc", 2, 2}, {"abc", 0, 0}, {"a\xc3\xa9z", 2, 1},
-        {"a\xc3\xa9z", 3, 3}, {"\xe2\x82\xac", 2, 0}, {"x\xf0\x9f\x98\x80", 4, 1}, {"x\xf0\x9f\x98\x80", 5, 5},
+        {"abc", 5, 3},
+        {"abc", 3, 3},
+        {"abc", 2, 2},
+        {"abc", 0, 0},
+        {"a\xc3\xa9z", 2, 1},
+        {"a\xc3\xa9z", 3, 3},
+        {"\xe2\x82\xac", 2, 0},
+        {"x\xf0\x9f\x98\x80", 4, 1},
+        {"x\xf0\x9f\x98\x80", 5, 5},
         {"\x80\x80\x80\x80\x80\x80\x80\x80", 6, 6}, /* noise does not make the cut run away */
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -74,14 +82,35 @@ static void sanitized(void **state)
     static const struct {
         const char *in, *out;
     } rows[] = {
-        {"plain", "plain"}, {"", ""}, {"a\tb\nc\rd", "a b c?d"}, {"\x1b[31m", "?[31m"}, {"\x7f", "?"},
-        {"caf\xc3\xa9", "caf\xc3\xa9"}, {"caf\xc3", "caf"}, {"\xf0\x9f\x98", ""}, {"\xe2\x82", ""},
-        {"\xff" "ab", "?ab"}, /* a stray byte near the end takes nothing with it */
-        {"\xc3(", "?("}, {"a\x80", "a?"}, {"\xf5\x80", "??"},
-        {"\xc2\x9b" "31m", "??31m"},            /* C1: opens an escape sequence */
-        {"a\xe2\x80\xae" "b", "a???b"},         /* right-to-left override */
-        {"a\xe2\x81\xa6" "b", "a???b"}, {"a\xe2\x80\xa8" "b", "a???b"},
-        {"\xe2\x80\x93", "\xe2\x80\x93"}, {"\xc2\xa0", "\xc2\xa0"},
+        {"plain", "plain"},
+        {"", ""},
+        {"a\tb\nc\rd", "a b c?d"},
+        {"\x1b[31m", "?[31m"},
+        {"\x7f", "?"},
+        {"caf\xc3\xa9", "caf\xc3\xa9"},
+        {"caf\xc3", "caf"},
+        {"\xf0\x9f\x98", ""},
+        {"\xe2\x82", ""},
+        {"\xff"
+         "ab",
+         "?ab"}, /* a stray byte near the end takes nothing with it */
+        {"\xc3(", "?("},
+        {"a\x80", "a?"},
+        {"\xf5\x80", "??"},
+        {"\xc2\x9b"
+         "31m",
+         "??31m"}, /* C1: opens an escape sequence */
+        {"a\xe2\x80\xae"
+         "b",
+         "a???b"}, /* right-to-left override */
+        {"a\xe2\x81\xa6"
+         "b",
+         "a???b"},
+        {"a\xe2\x80\xa8"
+         "b",
+         "a???b"},
+        {"\xe2\x80\x93", "\xe2\x80\x93"},
+        {"\xc2\xa0", "\xc2\xa0"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char s[32];
@@ -103,8 +132,8 @@ static void names(void **state)
 {
     (void)state;
     assert_true(text_is_name("a") && text_is_name("_") && text_is_name("tA_9"));
-    assert_false(text_is_name("") || text_is_name("9a") || text_is_name("a-b") || text_is_name("a b") ||
-                 text_is_name("\xc3\xa9"));
+    assert_false(text_is_name("") || text_is_name("9a") || text_is_name("a-b") ||
+                 text_is_name("a b") || text_is_name("\xc3\xa9"));
     char s[LIMIT_NAME + 2];
     memset(s, 'n', sizeof(s));
     s[LIMIT_NAME] = '\0';
@@ -118,7 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_point), cmocka_unit_test(malformed), cmocka_unit_test(cuts),
-        cmocka_unit_test(sanitized), cmocka_unit_test(names),
+        cmocka_unit_test(sanitized),        cmocka_unit_test(names),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

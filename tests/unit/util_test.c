@@ -43,10 +43,25 @@ static void base64(void **state)
     static const struct {
         const char *text, *bytes; /* bytes NULL: refused */
     } rows[] = {
-        {"", ""}, {"Zg==", "f"}, {"Zm8=", "fo"}, {"Zm9v", "foo"}, {"Zm9vYg==", "foob"},
-        {"Zm9vYmE=", "fooba"}, {"Zm9vYmFy", "foobar"}, {"+/+/", "\xfb\xff\xbf"},
-        {"Zg", NULL}, {"Zg=", NULL}, {"Zg===", NULL}, {"Z===", NULL}, {"====", NULL}, {"Zm=v", NULL},
-        {"Zg==Zg==", NULL}, {"Zm 9", NULL}, {"Zm9\n", NULL}, {" Zm9", NULL}, {"Zm-_", NULL},
+        {"", ""},
+        {"Zg==", "f"},
+        {"Zm8=", "fo"},
+        {"Zm9v", "foo"},
+        {"Zm9vYg==", "foob"},
+        {"Zm9vYmE=", "fooba"},
+        {"Zm9vYmFy", "foobar"},
+        {"+/+/", "\xfb\xff\xbf"},
+        {"Zg", NULL},
+        {"Zg=", NULL},
+        {"Zg===", NULL},
+        {"Z===", NULL},
+        {"====", NULL},
+        {"Zm=v", NULL},
+        {"Zg==Zg==", NULL},
+        {"Zm 9", NULL},
+        {"Zm9\n", NULL},
+        {" Zm9", NULL},
+        {"Zm-_", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct buf b;
@@ -151,9 +166,13 @@ static void folders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_of_known_texts), cmocka_unit_test(hex_both_ways), cmocka_unit_test(base64),
-        cmocka_unit_test(uuids_are_ordered_and_distinct), cmocka_unit_test(files),
-        cmocka_unit_test(clocks_and_random), cmocka_unit_test(folders),
+        cmocka_unit_test(sha256_of_known_texts),
+        cmocka_unit_test(hex_both_ways),
+        cmocka_unit_test(base64),
+        cmocka_unit_test(uuids_are_ordered_and_distinct),
+        cmocka_unit_test(files),
+        cmocka_unit_test(clocks_and_random),
+        cmocka_unit_test(folders),
     };
     return cmocka_run_group_tests_name("util", tests, NULL, NULL);
 }
