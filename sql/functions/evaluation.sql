@@ -91,7 +91,7 @@ END $$;
 CREATE OR REPLACE FUNCTION job_claim_evaluation(p_worker text, p_lanes text[], p_lease interval)
 RETURNS TABLE (id bigint, attempt int, max_attempts int, evaluation_id bigint, submission_id uuid, lane text,
                timeout_s int, request json)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql ROWS 1 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     RETURN QUERY
     SELECT j.id, j.attempt, j.max_attempts, e.id, s.id, j.lane, j.timeout_s, s.request

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The job queue: one table, nine functions. A job's state is about the machinery ("did a worker deliver an
 -- answer?"); what a change means to the thing that is worked on is told by job_changed. All clocks are
--- the database's. Those that workers call are SECURITY DEFINER, see worker_role.sql.
+-- the database's. Those that workers call are SECURITY DEFINER, see worker_role.sql. ROWS 1 lets the planner
+-- join the one row of a claim by index: it would guess 1,000 and read whole tables.
 
 -- Tells the owner of the subject. The one place where the queue knows what its jobs are for.
 CREATE OR REPLACE FUNCTION job_changed(j jobs) RETURNS void LANGUAGE plpgsql AS $$
@@ -39,7 +40,7 @@ END $$;
 -- Claims one job of one lane. MATERIALIZED is not decoration: LIMIT inside an IN (...) sub-select may
 -- update more rows.
 CREATE OR REPLACE FUNCTION job_claim_lane(p_worker text, p_lane text, p_lease interval)
-RETURNS SETOF jobs LANGUAGE plpgsql AS $$
+RETURNS SETOF jobs LANGUAGE plpgsql ROWS 1 AS $$
 BEGIN
     RETURN QUERY
     WITH next AS MATERIALIZED (
@@ -58,7 +59,7 @@ END $$;
 -- Claims one job of any of the lanes. Between lanes whose heads have equal priority the choice is random:
 -- tags of different lanes cannot be compared, and no lane may starve the other.
 CREATE OR REPLACE FUNCTION job_claim(p_worker text, p_lanes text[], p_lease interval)
-RETURNS SETOF jobs LANGUAGE plpgsql AS $$
+RETURNS SETOF jobs LANGUAGE plpgsql ROWS 1 AS $$
 DECLARE
     v_lane text;
     j jobs;
@@ -82,13 +83,15 @@ BEGIN
     END LOOP;
 END $$;
 
--- Renews the lease. No row: the lease is lost, stop at once. True: stop, the owner cancelled.
+-- Renews the lease. No row: the lease is lost, stop at once. True: stop, the owner cancelled. Not worth
+-- waiting for a disk: a heartbeat that a crash forgets is made up for by the next.
 CREATE OR REPLACE FUNCTION job_heartbeat(p_id bigint, p_attempt int, p_lease interval)
 RETURNS TABLE (cancel boolean)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql ROWS 1 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     v_worker text;
 BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
     UPDATE jobs SET lease_until = now() + p_lease
      WHERE id = p_id AND attempt = p_attempt AND state = 'running'
     RETURNING cancel_asked, worker INTO cancel, v_worker;

@@ -40,7 +40,7 @@ CREATE OR REPLACE FUNCTION submission_create(
     p_id uuid, p_owner bigint, p_request json, p_source bytea, p_problem text, p_workload text, p_arch text,
     p_language text, p_device text, p_mode text, p_label text, p_method text, p_visibility text,
     p_priority int, p_timeout_s int, p_cap int, p_key text, p_body_sha bytea)
-RETURNS TABLE (id uuid, rev int, outcome text, queued bigint, cap int) LANGUAGE plpgsql AS $$
+RETURNS TABLE (id uuid, rev int, outcome text, queued bigint, cap int) LANGUAGE plpgsql ROWS 1 AS $$
 DECLARE
     s submissions;
     k idempotency;

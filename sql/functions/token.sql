@@ -18,7 +18,7 @@ END $$;
 
 -- last_used_at is for people: a minute's precision spares a write per request.
 CREATE OR REPLACE FUNCTION token_lookup(p_sha bytea) RETURNS TABLE (owner_id bigint, owner text, scopes text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql ROWS 1 AS $$
 BEGIN
     UPDATE tokens t SET last_used_at = now()
      WHERE t.sha256 = p_sha AND (t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute');

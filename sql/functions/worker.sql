@@ -16,6 +16,7 @@ END $$;
 CREATE OR REPLACE FUNCTION worker_seen(p_name text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
     UPDATE workers SET seen_at = now() WHERE name = p_name;
 END $$;
 
