@@ -201,7 +201,7 @@ static void no_answer(struct answering *a, const struct child_result *child, int
 /* What the child printed itself is the last word of a compiler that died. */
 static void add_printed(struct compile_result *out, const struct child_result *child)
 {
-    const struct log_names names = {"kernel.cu", NULL, NULL};
+    const struct log_names names = {.source = "kernel.cu"};
     if (out->log.len < LIMIT_LOG && child->log.len)
         compile_log_show(child->log.data, child->log.len, &names, LIMIT_LOG - out->log.len, &out->log);
 }

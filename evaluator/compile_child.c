@@ -153,7 +153,9 @@ static void work(const struct toolchain *t, const struct wire_request *r, const 
 static bool send_log(const struct toolchain *t, const struct answer *a)
 {
     const char *folders[CUDA_INCLUDES + 1] = {NULL};
-    struct log_names names = {t->cuda ? "kernel.cu" : "kernel.ptx", t->headers.names, folders};
+    struct log_names names = {.source = t->cuda ? "kernel.cu" : "kernel.ptx",
+                              .headers = t->headers.names, .folders = folders,
+                              .ptx = t->cuda ? a->ptx.data : NULL};
     struct buf shown;
     for (size_t i = 0, n = 0; i < CUDA_INCLUDES; i++)
         if (t->includes[i][0])
@@ -184,7 +186,7 @@ static bool send_answer(const struct toolchain *t, const struct wire_request *r,
                         struct inspect_result *found)
 {
     bool cut = send_log(t, a);
-    if (a->ptx.len && a->verdict != VERDICT_COMPILE_ERROR)
+    if (a->ptx.len)
         frame_write(CHILD_ANSWER_FD, FRAME_PTX, a->ptx.data, a->ptx.len);
     if (a->cubin.len)
         frame_write(CHILD_ANSWER_FD, FRAME_CUBIN, a->cubin.data, a->cubin.len);

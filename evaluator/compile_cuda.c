@@ -95,6 +95,28 @@ static bool blame_names(const struct toolchain *t, struct nvrtc_job job, const c
     return blamed;
 }
 
+static void refuse(const struct toolchain *t, const char *why, struct answer *out)
+{
+    const struct log_names names = {.source = "kernel.cu", .ptx = out->ptx.data};
+    char first[LIMIT_DETAIL / 2];
+    long shared = compile_log_shared(out->raw_log);
+    compile_log_first_error(out->raw_log, out->raw_log_len, &names, first, sizeof first);
+    if (!first[0] && shared > t->arch->max_shared_bytes) /* NVRTC fails without a word about it */
+        answer_fail(out, VERDICT_COMPILE_ERROR, STAGE_compile,
+                    "%ld bytes of static shared memory are more than the %d of %s", shared,
+                    t->arch->max_shared_bytes, t->arch->name);
+    else
+        answer_fail(out, VERDICT_COMPILE_ERROR, STAGE_compile, "the source does not compile: %s",
+                    first[0] ? first : why);
+}
+
+static void take_artefacts(struct answer *out, struct nvrtc_output *made)
+{
+    out->ptx = made->ptx, out->cubin = made->cubin, out->symbols = made->lowered;
+    made->ptx = made->cubin = (struct buf){0};
+    made->lowered = NULL, made->lowered_count = 0;
+}
+
 void compile_cuda(const struct toolchain *t, const struct wire_request *r, const char *source,
                   struct answer *out)
 {
@@ -111,18 +133,11 @@ void compile_cuda(const struct toolchain *t, const struct wire_request *r, const
     };
     nvrtc_compile(t->nvrtc, &job, &made);
     take_log(out, &made);
-    if (made.error == ERR_NONE) {
-        out->ptx = made.ptx, out->cubin = made.cubin, out->symbols = made.lowered;
-        made.ptx = made.cubin = (struct buf){0};
-        made.lowered = NULL, made.lowered_count = 0;
-    } else if (made.error == ERR_TOO_LARGE) {
+    take_artefacts(out, &made);
+    if (made.error == ERR_TOO_LARGE)
         answer_fail(out, VERDICT_COMPILE_ERROR, STAGE_compile, "%s", made.why);
-    } else if (!strstr(out->raw_log, "__nv_name_map") || !r->name_count ||
-               !blame_names(t, job, out->raw_log, out)) {
-        char first[LIMIT_DETAIL / 2];
-        compile_log_first_error(out->raw_log, out->raw_log_len, "kernel.cu", first, sizeof first);
-        answer_fail(out, VERDICT_COMPILE_ERROR, STAGE_compile, "the source does not compile: %s",
-                    first[0] ? first : made.why);
-    }
+    else if (made.error != ERR_NONE && (!strstr(out->raw_log, "__nv_name_map") || !r->name_count ||
+                                        !blame_names(t, job, out->raw_log, out)))
+        refuse(t, made.why, out);
     nvrtc_output_release(&made);
 }

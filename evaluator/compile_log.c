@@ -12,7 +12,9 @@
 #include "core/text.h"
 #include "core/util.h"
 
-enum { MAX_WARNINGS = 64, MAX_WARNING_TEXT = 400, MAX_NAME = 1024 };
+enum { MAX_WARNINGS = 64, MAX_WARNING_TEXT = 400 };
+
+#define IN_PTX "ptxas application ptx input, line "
 
 /* One line: [at, end), without the line feed. False at the end. */
 struct lines {
@@ -50,6 +52,13 @@ static const char *find(const char *at, size_t len, const char *what)
 static bool begins(const char *at, size_t len, const char *what)
 {
     return len >= strlen(what) && memcmp(at, what, strlen(what)) == 0;
+}
+
+/* Number behind `word` in a line, or 0. */
+static long number_after(const char *at, size_t len, const char *word)
+{
+    const char *p = find(at, len, word);
+    return p ? strtol(p + strlen(word), NULL, 10) : 0;
 }
 
 /* ---- showing ---- */
@@ -138,23 +147,35 @@ static bool is_noise(const char *at, size_t len)
            begins(at, len, "ptxas info    : Compile time");
 }
 
+/* Writes the start of a line that needs other words; returns how much of the line that was. */
+static size_t show_place(struct buf *out, const char *at, size_t n, const struct log_names *names)
+{
+    size_t name = place_name(at, n);
+    if (name && !is_ours(at, name, names)) {
+        buf_addf(out, "%s [#line \"", names->source);
+        show_text(out, at, name);
+        buf_adds(out, "\"]");
+        return name;
+    }
+    long line = begins(at, n, IN_PTX) ? number_after(at, n, IN_PTX) : 0;
+    const char *rest = line ? memchr(at, ';', n) : NULL;
+    if (!rest || !names->ptx)
+        return 0;
+    buf_addf(out, "%s(%ld): ptxas", names->source, compile_log_source_line(names->ptx, line));
+    return (size_t)(rest - at);
+}
+
 bool compile_log_show(const char *raw, size_t len, const struct log_names *names, size_t max,
                       struct buf *out)
 {
     struct lines l = lines_of(raw, len);
     size_t start = out->len;
     while (out->len - start <= max && next_line(&l)) {
-        size_t n = line_len(&l), name = place_name(l.at, n);
+        size_t n = line_len(&l);
         if (is_noise(l.at, n))
             continue;
-        if (name && !is_ours(l.at, name, names)) {
-            buf_addf(out, "%s [#line \"", names->source);
-            show_text(out, l.at, name);
-            buf_adds(out, "\"]");
-        } else {
-            name = 0;
-        }
-        show_text(out, l.at + name, n - name);
+        size_t done = show_place(out, l.at, n, names);
+        show_text(out, l.at + done, n - done);
         buf_adds(out, "\n");
     }
     bool cut = out->len - start > max || next_line(&l);
@@ -182,13 +203,6 @@ long compile_log_source_line(const char *ptx, long ptx_line)
         }
     }
     return line;
-}
-
-/* Number behind `word` in a line, or 0. */
-static long number_after(const char *at, size_t len, const char *word)
-{
-    const char *p = find(at, len, word);
-    return p ? strtol(p + strlen(word), NULL, 10) : 0;
 }
 
 /* Adds one warning; the text is copied, cut and escaped. */
@@ -298,20 +312,36 @@ bool compile_log_spills(const char *raw, const char *symbol, long *stores, long 
     return false;
 }
 
+long compile_log_shared(const char *raw)
+{
+    static const char mark[] = " bytes smem";
+    long most = 0;
+    for (const char *at = raw; at && (at = strstr(at, mark)); at += sizeof mark - 1) {
+        const char *p = at;
+        while (p > raw && p[-1] >= '0' && p[-1] <= '9')
+            p--;
+        long bytes = strtol(p, NULL, 10);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 /* Line number of an error in the source itself, 0 if it is elsewhere. */
-static long own_line(const char *at, size_t n, const char *source_name)
+static long own_line(const char *at, size_t n, const struct log_names *names)
 {
     size_t name = place_name(at, n);
     if (name)
-        return name_is(at, name, source_name) ? strtol(at + name + 1, NULL, 10) : 0;
-    return find(at, n, source_name) ? number_after(at, n, ", line ") : 0;
+        return name_is(at, name, names->source) ? strtol(at + name + 1, NULL, 10) : 0;
+    if (begins(at, n, IN_PTX))
+        return compile_log_source_line(names->ptx, number_after(at, n, IN_PTX));
+    return find(at, n, names->source) ? number_after(at, n, ", line ") : 0;
 }
 
-void compile_log_first_error(const char *raw, size_t len, const char *source_name, char *out,
+void compile_log_first_error(const char *raw, size_t len, const struct log_names *names, char *out,
                              size_t size)
 {
     static const char *const marks[] = {"): error: ", "): catastrophic error: ", "error   : ",
-                                        "fatal   : "};
+                                        "fatal   : ", "nvrtc: error: "};
     struct lines l = lines_of(raw, len);
     out[0] = '\0';
     while (!out[0] && next_line(&l)) {
@@ -324,7 +354,7 @@ void compile_log_first_error(const char *raw, size_t len, const char *source_nam
             continue;
         struct buf text;
         size_t left = (size_t)(l.at + n - at);
-        long line = own_line(l.at, n, source_name);
+        long line = own_line(l.at, n, names);
         buf_init(&text, 8 * size + 64);
         if (line > 0)
             buf_addf(&text, "line %ld: ", line);

@@ -15,6 +15,8 @@ struct log_names {
     const char *source;              /* "kernel.cu" */
     const char *const *headers;      /* NULL-terminated: headers from memory; NULL: none */
     const char *const *folders;      /* NULL-terminated: folders of visible headers; NULL: none */
+    const char *ptx;                 /* made from the source: assembler errors in it are given the
+                                      * source's line; NULL: none */
 };
 
 /* Appends `raw` to `out` until it holds `max` bytes: lines of no use dropped, control characters,
@@ -31,10 +33,13 @@ json_t *compile_log_warnings(const char *raw, size_t len, const char *ptx);
 /* Bytes of spills that the assembler reported for a function. False if it said nothing of it. */
 bool compile_log_spills(const char *raw, const char *symbol, long *stores, long *loads);
 
-/* First error for a one-sentence answer, escaped, with its line if it is in `source_name`; "" if there
- * is none. */
-void compile_log_first_error(const char *raw, size_t len, const char *source_name, char *out,
+/* First error for a one-sentence answer, escaped, with its line if it is in the source; "" if there is
+ * none. */
+void compile_log_first_error(const char *raw, size_t len, const struct log_names *names, char *out,
                              size_t size);
+
+/* Most shared memory that the assembler reported for a function, bytes. */
+long compile_log_shared(const char *raw);
 
 /* Is `name` one of the name expressions the log calls bad? */
 bool compile_log_rejects_name(const char *raw, const char *name);

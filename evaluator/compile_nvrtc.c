@@ -144,15 +144,14 @@ void nvrtc_compile(const struct nvrtc *n, const struct nvrtc_job *job, struct nv
         take_log(n, program, out);
     if (!out->log)
         out->log = strdup("");
+    take_artefact(program, n->ptx_size, n->ptx, "PTX", &out->ptx, out);
+    if (out->ptx.len && out->ptx.data[out->ptx.len - 1] == '\0') /* NVRTC counts it */
+        out->ptx.len--;
     if (rc != 0)
         fail(out, ERR_INVALID, n->error(rc));
-    take_artefact(program, n->ptx_size, n->ptx, "PTX", &out->ptx, out);
     take_artefact(program, n->cubin_size, n->cubin, "cubin", &out->cubin, out);
-    if (out->error == ERR_NONE) {
-        if (out->ptx.len && out->ptx.data[out->ptx.len - 1] == '\0') /* NVRTC counts it */
-            out->ptx.len--;
+    if (out->error == ERR_NONE)
         take_names(n, program, job, out);
-    }
     if (program)
         n->destroy(&program);
 }

@@ -28,7 +28,7 @@ struct nvrtc_output {
     enum err error;         /* NONE; INVALID: the source does not compile; TOO_LARGE: see `why` */
     char why[LIMIT_DETAIL]; /* NVRTC's word for the failure */
     char *log;              /* owned; never NULL */
-    struct buf ptx, cubin;  /* filled on success; ptx is NUL-terminated */
+    struct buf ptx, cubin;  /* ptx is NUL-terminated, and there too if only the assembler failed */
     char **lowered;         /* name_count symbols; owned, NULL entries where there is none */
     size_t lowered_count;
 };

@@ -69,9 +69,10 @@ static void assemble(const struct toolchain *t, const struct wire_request *r, st
         out->error = ERR_INTERNAL;
         answer_fail(out, VERDICT_INFRA_ERROR, STAGE_compile, "%s", made.why);
     } else {
+        const struct log_names names = {.source = "kernel.ptx"};
         char first[LIMIT_DETAIL / 2] = "";
         if (out->raw_log)
-            compile_log_first_error(out->raw_log, out->raw_log_len, "kernel.ptx", first, sizeof first);
+            compile_log_first_error(out->raw_log, out->raw_log_len, &names, first, sizeof first);
         answer_fail(out, VERDICT_COMPILE_ERROR, STAGE_compile, "the source does not assemble: %s",
                     first[0] ? first : made.why);
     }
