@@ -3,7 +3,9 @@
 // scopes and repeats labels.
 #include <cuda/ptx>
 #include <cuda/barrier>
-#include <cuda.h>
+struct alignas(64) tensor_map {
+    unsigned long long opaque[16];
+};
 
 namespace ptx = cuda::ptx;
 
@@ -27,7 +29,7 @@ __device__ __forceinline__ void wait_parity(unsigned bar, unsigned parity)
 }
 
 __global__ void __launch_bounds__(256, 1) __cluster_dims__(2, 1, 1)
-    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_c, float *out, int tiles)
+    gemm(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_c, float *out, int tiles)
 {
     extern __shared__ __align__(1024) unsigned char smem[];
     __shared__ __align__(8) unsigned long long full[2], empty[2];
@@ -86,7 +88,7 @@ __global__ void __launch_bounds__(256, 1) __cluster_dims__(2, 1, 1)
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;");
 }
 
-__global__ void bulk_copies(float *global, float *out, int bytes, CUtensorMap *map)
+__global__ void bulk_copies(float *global, float *out, int bytes, tensor_map *map)
 {
     __shared__ __align__(16) float stage[1024];
     __shared__ cuda::std::uint64_t bar;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The language itself: printf, assert, calls direct and indirect, recursion, switches, local arrays,
 // constants and initialised globals, virtual functions, atomics, integer and floating-point intrinsics.
-extern "C" __device__ int printf(const char *, ...);
+#ifndef __CUDACC_RTC__
+#include <cstdio>
+#endif
 
 struct vec3 {
     float x, y, z;
@@ -92,6 +94,29 @@ __global__ void __launch_bounds__(256, 2) locals(int *out, int n)
     case 8: __trap();
     }
     out[threadIdx.x] = sum + *pointer + table[n][1] + weights[n] + axes[n].y;
+}
+
+// A switch in a loop, and a jump table of our own (the compiler made none of the switch).
+__global__ void interpreter(const unsigned char *program, int *memory, int n)
+{
+    int a = 0, b = 1;
+    for (int pc = 0; pc < n; pc++)
+        switch (program[pc]) {
+        case 0: a += b; break;
+        case 1: memory[a & 15] = b; break;
+        case 2: b = memory[a & 15]; break;
+        case 3: a = a * b + 3; memory[1] ^= a; break;
+        case 4: pc += a & 3; break;
+        case 5: atomicAdd(&memory[2], b); break;
+        case 6: memory[3] = a ^ b; a = b; break;
+        case 7: __syncwarp(); b = a >> 3; break;
+        case 8: memory[a & 7] += 9; b--; break;
+        case 9: return;
+        default: __trap();
+        }
+    asm volatile("{\n.reg .b32 i;\nTABLE: .branchtargets ONE, TWO;\nand.b32 i, %0, 1;\nbrx.idx i, TABLE;\n"
+                 "ONE: mov.b32 %0, 11;\nbra.uni OUT;\nTWO: mov.b32 %0, 22;\nOUT:\n}" : "+r"(b));
+    memory[0] = a + b;
 }
 
 __global__ void integers(unsigned *o, unsigned long long *q, int a, int b, long long c)
