@@ -2,16 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds by preset, and the copy that unprivileged processes run.
 
-# build_preset NAME: configures and builds all of build/NAME.
+# build_preset NAME: configures and builds build/NAME. The release is for running: programs and benches only.
 build_preset()
 {
-    local log=$ROOT/build/log/build-$1.log
-    step "build ($1)" "$log" build_preset_quietly "$1"
+    step "build ($1)" "$ROOT/build/log/build-$1.log" build_preset_quietly "$1"
 }
 
 build_preset_quietly()
 {
-    cd "$ROOT" && cmake --preset "$1" && cmake --build "build/$1" --parallel "${JOBS:-$(jobs_default)}"
+    local -a targets=()
+    cd "$ROOT" || return 1
+    if [ "$1" = release ]; then
+        mapfile -t targets < <(programs)
+        targets=(--target "${targets[@]}")
+    fi
+    cmake --preset "$1" && cmake --build "build/$1" --parallel "${JOBS:-$(jobs_default)}" "${targets[@]}"
+}
+
+programs()
+{
+    sed -n 's/^program(\([a-z-]*\) .*/\1/p' "$ROOT/CMakeLists.txt"
+    find "$ROOT/tests/bench" -name 'bench_*.c' -exec basename {} .c \;
 }
 
 # A tree that another user owns cannot be built in: said here, rather than by the compiler.
