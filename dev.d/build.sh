@@ -21,7 +21,11 @@ build_preset_quietly()
 
 programs()
 {
-    sed -n 's/^program(\([a-z-]*\) .*/\1/p' "$ROOT/CMakeLists.txt"
+    local name source
+    sed -n 's/^program(\([a-z-]*\) \([^ ]*\) .*/\1 \2/p' "$ROOT/CMakeLists.txt" |
+        while read -r name source; do
+            [ ! -e "$ROOT/$source" ] || echo "$name"
+        done
     find "$ROOT/tests/bench" -name 'bench_*.c' -exec basename {} .c \;
 }
 
