@@ -64,8 +64,8 @@ cluster_ready()
     done
 }
 
-# cluster_conninfo SOCKET_DIR: what libpq needs to reach the service's database.
+# cluster_conninfo SOCKET_DIR [ROLE]: what libpq needs to reach the service's database.
 cluster_conninfo()
 {
-    printf 'host=%s dbname=ptxbench user=ptxbench\n' "$1"
+    printf 'host=%s dbname=ptxbench user=%s\n' "$1" "${2:-ptxbench}"
 }

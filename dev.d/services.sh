@@ -6,19 +6,21 @@
 declare -A SERVICE_PID=() SERVICE_SINCE=() SERVICE_FAILS=()
 SERVICES=() PORT=''
 
+WORKER_ROLE=worker
 BACKOFF_MAX=30
 STEADY_S=60 # one that lived that long starts afresh in the count
 
 # program NAME ARGUMENT…: becomes one of our programs, as the service's user and with an environment that
-# says no more than it needs.
+# says no more than it needs. A worker logs in with a role that may call the worker's functions only.
 program()
 {
-    local name=$1
+    local name=$1 role=ptxbench
     shift
+    [ "$name" != ptxbench-worker ] || role=$WORKER_ROLE
     cd / || exit 1
     as_user "$SERVICE_USER" TERM env -i PATH=/usr/local/bin:/usr/bin:/bin LC_ALL=C.UTF-8 \
         PTXBENCH_HOME="$APP/share" PTXBENCH_BIN="$APP/bin" \
-        PTXBENCH_DATABASE="$(cluster_conninfo "$RUN/pg")" ${CUDA_HOME:+CUDA_HOME="$CUDA_HOME"} \
+        PTXBENCH_DATABASE="$(cluster_conninfo "$RUN/pg" "$role")" ${CUDA_HOME:+CUDA_HOME="$CUDA_HOME"} \
         "$APP/bin/$name" "$@"
 }
 

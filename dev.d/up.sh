@@ -75,6 +75,10 @@ database_up()
         database_sql postgres 'CREATE DATABASE ptxbench' || die 'could not create the database'
     fi
     step 'database schema' "$LOG/migrate.log" program ptxbench migrate || die 'the migration failed'
+    if [ -z "$(database_sql postgres "SELECT 1 FROM pg_roles WHERE rolname = '$WORKER_ROLE'")" ]; then
+        database_sql postgres "CREATE ROLE $WORKER_ROLE LOGIN IN ROLE ptxbench_worker" ||
+            die 'could not create the role of the workers'
+    fi
     if [ ! -s "$STATE/admin.token" ]; then
         (umask 077 && (program ptxbench token create --owner admin --scopes submit,read,admin \
             --note './dev up') >"$STATE/admin.token") || die 'could not create the admin token'
