@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A CTA and its warps, their frames, and what is said when all of them wait for ever. */
+#include "evaluator/ptxvm/vm.h"
+
+#include <string.h>
+
+#include "core/text.h"
+
+enum { ROW_ALIGN = 64, MAX_SPARE = 256 };
+
+/* Shared memory starts as NaNs of every type: a kernel that reads what it never wrote shows it. */
+enum { SHARED_POISON = 0xff };
+
+/* ---- frames ---- */
+
+static size_t frame_bytes(const struct function *fn)
+{
+    size_t head = (sizeof(struct frame) + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
+    size_t preds = (((size_t)fn->preds + 1) * sizeof(uint32_t) + ROW_ALIGN - 1) / ROW_ALIGN *
+                   ROW_ALIGN;
+    return head + preds + (fn->row_bytes + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
+}
+
+static struct frame *take_spare(struct worker *worker, const struct function *fn)
+{
+    for (struct frame **at = &worker->spare; *at; at = &(*at)->parent)
+        if ((*at)->function == fn) {
+            struct frame *f = *at;
+            *at = f->parent;
+            worker->spare_count--;
+            return f;
+        }
+    return NULL;
+}
+
+static struct frame *make_frame(struct worker *worker, const struct function *fn)
+{
+    size_t bytes = frame_bytes(fn);
+    struct memory *m = &worker->run->vm->memory;
+    if (!memory_charge(m, bytes))
+        return NULL;
+    struct frame *f = aligned_alloc(ROW_ALIGN, bytes);
+    if (!f) {
+        memory_refund(m, bytes);
+        return NULL;
+    }
+    memset(f, 0, bytes);
+    unsigned char *at = (unsigned char *)f + (sizeof *f + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
+    f->preds = (uint32_t *)(void *)at;
+    f->preds[VM_PRED_TRUE] = VM_FULL;
+    f->rows = (unsigned char *)f + bytes -
+              (fn->row_bytes + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
+    return f;
+}
+
+static bool local_room(struct warp *w, uint32_t need)
+{
+    if (need <= w->local_bytes)
+        return true;
+    uint32_t bytes = need + need / 2;
+    bytes = bytes > VM_LOCAL_MAX ? need : bytes;
+    struct memory *m = &w->cta->run->vm->memory;
+    size_t more = (size_t)(bytes - w->local_bytes) * VM_LANES;
+    if (!memory_charge(m, more))
+        return false;
+    uint32_t *local = realloc(w->local, (size_t)bytes * VM_LANES);
+    if (!local) {
+        memory_refund(m, more);
+        return false;
+    }
+    memset((char *)local + (size_t)w->local_bytes * VM_LANES, 0, more);
+    w->local = local;
+    w->local_bytes = bytes;
+    return true;
+}
+
+static void release_frame(struct worker *worker, struct frame *f)
+{
+    if (worker->spare_count < MAX_SPARE) {
+        f->parent = worker->spare;
+        worker->spare = f;
+        worker->spare_count++;
+        return;
+    }
+    memory_refund(&worker->run->vm->memory, frame_bytes(f->function));
+    free(f);
+}
+
+void frames_free(struct worker *worker)
+{
+    while (worker->spare) {
+        struct frame *f = worker->spare;
+        worker->spare = f->parent;
+        memory_refund(&worker->run->vm->memory, frame_bytes(f->function));
+        free(f);
+    }
+    worker->spare_count = 0;
+}
+
+/* The frame, or NULL when memory is short. */
+static struct frame *push(struct warp *w, const struct function *fn, struct frame *parent,
+                          uint32_t mask)
+{
+    uint32_t base = parent ? parent->local_base + parent->function->local_bytes : VM_LOCAL_START;
+    if (!local_room(w, base + fn->local_bytes))
+        return NULL;
+    struct frame *f = take_spare(w->worker, fn);
+    if (!f)
+        f = make_frame(w->worker, fn);
+    if (!f)
+        return NULL;
+    f->function = fn;
+    f->parent = parent;
+    f->live = mask;
+    f->depth = parent ? parent->depth + 1 : 0;
+    f->local_base = base;
+    return f;
+}
+
+struct frame *frame_new(struct warp *w, const struct op *op, const struct function *fn,
+                        struct frame *parent, uint32_t mask)
+{
+    int lane = __builtin_ctz(mask);
+    uint64_t end = (uint64_t)parent->local_base + parent->function->local_bytes + fn->local_bytes;
+    if (parent->depth + 1 >= VM_MAX_DEPTH || end > VM_LOCAL_MAX) {
+        stop_at(w, op, lane, PTXVM_FAULT, PTXVM_STACK_OVERFLOW,
+                "call stack overflow at depth %u, %u bytes of local memory", parent->depth + 1,
+                (unsigned)end);
+        return NULL;
+    }
+    struct frame *f = push(w, fn, parent, mask);
+    if (!f)
+        stop_at(w, op, lane, PTXVM_NO_MEMORY, PTXVM_KIND_NONE, "no memory for a call");
+    else
+        f->call = op;
+    return f;
+}
+
+void frame_leave(struct warp *w, struct frame *f, uint32_t mask)
+{
+    f->live &= ~mask;
+    if (!f->live)
+        release_frame(w->worker, f);
+}
+
+/* ---- CTAs ---- */
+
+static bool warp_init(struct warp *w, struct cta *c, uint32_t index)
+{
+    const struct run *run = c->run;
+    w->cta = c;
+    w->worker = c->worker;
+    w->index = index;
+    uint32_t threads = run->threads - index * VM_LANES;
+    w->lanes = w->live = threads >= VM_LANES ? VM_FULL : (UINT32_C(1) << threads) - 1;
+    w->base[1] = run->program->constants;
+    struct frame *f = push(w, vm_function(run->program, (uint32_t)(run->program->entry -
+                                                                   run->program->module->funcs)),
+                           NULL, w->live);
+    if (!f)
+        return false;
+    w->groups[0] = (struct group){.frame = f, .pc = f->function->ops, .mask = w->live};
+    w->group_count = 1;
+    return true;
+}
+
+static void coordinates(struct cta *c)
+{
+    const uint32_t *grid = c->run->grid;
+    c->id[0] = (uint32_t)(c->linear % grid[0]);
+    c->id[1] = (uint32_t)(c->linear / grid[0] % grid[1]);
+    c->id[2] = (uint32_t)(c->linear / grid[0] / grid[1]);
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+struct cta *cta_new(struct worker *worker, uint64_t linear)
+{
+    struct run *run = worker->run;
+    size_t room = (run->shared_bytes + ROW_ALIGN) / ROW_ALIGN * ROW_ALIGN;
+    size_t charged = sizeof(struct cta) + run->warps * sizeof(struct warp) + room;
+    if (!memory_charge(&run->vm->memory, charged))
+        return NULL;
+    struct cta *c = calloc(1, sizeof *c);
+    if (!c) {
+        memory_refund(&run->vm->memory, charged);
+        return NULL;
+    }
+    c->charged = charged;
+    c->run = run;
+    c->worker = worker;
+    c->linear = linear;
+    coordinates(c);
+    c->shared_bytes = run->shared_bytes;
+    c->shared = aligned_alloc(ROW_ALIGN, room);
+    c->warps = calloc(run->warps, sizeof *c->warps);
+    uint64_t seed = run->vm->options.seed;
+    c->first_warp = seed ? (uint32_t)(mix(seed + linear) % run->warps) : 0;
+    bool ok = c->shared && c->warps;
+    if (ok)
+        memset(c->shared, SHARED_POISON, room);
+    for (; ok && c->warp_count < run->warps; c->warp_count += ok)
+        ok = warp_init(&c->warps[c->warp_count], c, c->warp_count);
+    c->live_warps = c->warp_count;
+    if (ok)
+        return c;
+    cta_free(c);
+    return NULL;
+}
+
+/* Frees the frames of lanes that never left them. */
+static void warp_release(struct warp *w)
+{
+    for (int i = 0; i < w->group_count; i++) {
+        uint32_t mask = w->groups[i].mask;
+        for (struct frame *f = mask ? w->groups[i].frame : NULL, *up; f; f = up) {
+            up = f->parent;
+            frame_leave(w, f, mask);
+        }
+    }
+    memory_refund(&w->cta->run->vm->memory, (size_t)w->local_bytes * VM_LANES);
+    free(w->local);
+}
+
+void cta_free(struct cta *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < c->warp_count; i++)
+        warp_release(&c->warps[i]);
+    memory_refund(&c->run->vm->memory, c->charged);
+    free(c->warps);
+    free(c->shared);
+    free(c);
+}
+
+/* ---- deadlock ---- */
+
+static void describe_wait(struct buf *text, struct warp *w, const struct group *g)
+{
+    struct ptxvm_fault at = {0};
+    fault_locate(&at, w, g->pc, __builtin_ctz(g->mask));
+    buf_addf(text, "; warp %u lanes 0x%08x ", w->index, g->mask);
+    if (g->wait == WAIT_BARRIER) {
+        const struct barrier *b = &w->cta->barriers[g->wait_for];
+        uint32_t arrived = b->extra;
+        for (uint32_t i = 0; i < w->cta->warp_count; i++)
+            arrived += (uint32_t)__builtin_popcount(b->arrived[i]);
+        buf_addf(text, "at barrier %u (%u of %u threads)", g->wait_for, arrived,
+                 b->expected ? b->expected : w->cta->run->threads);
+    } else {
+        buf_addf(text, "for lanes 0x%08x of the warp", g->wait_for & w->live & ~g->mask);
+    }
+    buf_addf(text, ", line %u", at.ptx_line);
+    if (at.source_line)
+        buf_addf(text, " (%.80s:%u)", at.file, at.source_line);
+}
+
+void cta_report_deadlock(struct cta *c)
+{
+    struct buf text;
+    buf_init(&text, PTXVM_TEXT * 4);
+    struct warp *first = NULL;
+    const struct group *first_group = NULL;
+    for (uint32_t i = 0; i < c->warp_count; i++)
+        for (int k = 0; k < c->warps[i].group_count; k++) {
+            const struct group *g = &c->warps[i].groups[k];
+            if (!g->mask || g->wait == WAIT_NONE)
+                continue;
+            if (!first)
+                first = &c->warps[i], first_group = g;
+            if (text.len < PTXVM_TEXT)
+                describe_wait(&text, &c->warps[i], g);
+        }
+    if (first)
+        stop_at(first, first_group->pc, __builtin_ctz(first_group->mask), PTXVM_DEADLOCK,
+                PTXVM_KIND_NONE, "every live warp of the CTA waits%.400s",
+                text.data ? text.data : "");
+    else
+        stop_run(c->run, PTXVM_DEADLOCK, "no warp of a CTA can go on");
+    buf_release(&text);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mov, packing and unpacking, special registers, conversions between address spaces, predicate
+ * logic. */
+#include "evaluator/ptxvm/lanes.h"
+
+#include <string.h>
+
+#include "core/util.h"
+
+const uint32_t lane_bit[VM_LANES] = {
+    1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
+    1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15,
+    1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21, 1u << 22, 1u << 23,
+    1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31,
+};
+
+/* ---- rows ---- */
+
+UNARY(mov_32, uint32_t, uint32_t, a)
+UNARY(mov_64, uint64_t, uint64_t, a)
+UNARY(zext, uint64_t, uint32_t, a)
+UNARY(sext, uint64_t, int32_t, (int64_t)a)
+UNARY(trunc_to_32, uint32_t, uint64_t, a)
+
+handler run_mov_32, run_mov_64, run_zext_64, run_sext_64, run_trunc_32;
+
+const struct op *run_mov_32(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return mov_32(w, op, exec);
+}
+
+const struct op *run_mov_64(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return mov_64(w, op, exec);
+}
+
+const struct op *run_zext_64(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return zext(w, op, exec);
+}
+
+const struct op *run_sext_64(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return sext(w, op, exec);
+}
+
+const struct op *run_trunc_32(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return trunc_to_32(w, op, exec);
+}
+
+const struct op *run_mov_128(struct warp *w, const struct op *op, uint32_t exec)
+{
+    unsigned char *d = vm_row(w, op->d);
+    const unsigned char *a = vm_row(w, op->a);
+    EACH_LANE if (ACTIVE(exec, i)) memmove(d + 16 * i, a + 16 * i, 16);
+    return op + 1;
+}
+
+/* Address of a local variable: aux is the width of the result. */
+const struct op *run_local_address(struct warp *w, const struct op *op, uint32_t exec)
+{
+    uint64_t address = w->frame->local_base + (uint64_t)op->imm;
+    if (op->aux == WIDTH_32) {
+        uint32_t *d = vm_row(w, op->d);
+        EACH_LANE if (ACTIVE(exec, i)) d[i] = (uint32_t)address;
+    } else {
+        uint64_t *d = vm_row(w, op->d);
+        EACH_LANE if (ACTIVE(exec, i)) d[i] = address;
+    }
+    return op + 1;
+}
+
+/* ---- packing: list of parts, aux bytes each, row width of a part in imm ---- */
+
+HANDLER(pack)
+{
+    unsigned char *d = vm_row(w, op->d);
+    uint32_t part = op->aux & 0xff, part_width = op->aux >> 8 & 0xff, width = op->aux >> 16;
+    unsigned char rows[16 * VM_LANES];
+    for (uint32_t k = 0; k < op->uses; k++) {
+        const unsigned char *from = vm_row(w, op->list[k]);
+        EACH_LANE memcpy(rows + (uint32_t)i * width + k * part, from + (uint32_t)i * part_width, part);
+    }
+    EACH_LANE if (ACTIVE(exec, i)) memcpy(d + (uint32_t)i * width, rows + (uint32_t)i * width, width);
+    return op + 1;
+}
+
+HANDLER(unpack)
+{
+    const unsigned char *a = vm_row(w, op->a);
+    uint32_t part = op->aux & 0xff, part_width = op->aux >> 8 & 0xff, width = op->aux >> 16;
+    for (uint32_t k = 0; k < op->defs; k++) {
+        unsigned char *to = vm_row(w, op->list[k]);
+        EACH_LANE
+        {
+            if (!ACTIVE(exec, i))
+                continue;
+            uint64_t zero[2] = {0, 0};
+            memcpy(zero, a + (uint32_t)i * width + k * part, part);
+            memcpy(to + (uint32_t)i * part_width, zero, part_width);
+        }
+    }
+    return op + 1;
+}
+
+static enum ptx_type bits_type(unsigned bits)
+{
+    return bits == 8     ? PTX_TYPE_b8
+           : bits == 16  ? PTX_TYPE_b16
+           : bits == 32  ? PTX_TYPE_b32
+           : bits == 64  ? PTX_TYPE_b64
+           : bits == 128 ? PTX_TYPE_b128
+                         : PTX_TYPE_NONE;
+}
+
+static bool decode_vector_mov(struct decoder *d, enum ptx_type type)
+{
+    bool unpacks = d->operands[0].kind == PTX_OPERAND_VECTOR;
+    uint32_t count;
+    const struct ptx_operand *parts = decode_elements(d, &d->operands[unpacks ? 0 : 1], &count);
+    unsigned bits = ptx_type_bits(type);
+    enum ptx_type part = count ? bits_type(bits / count) : PTX_TYPE_NONE;
+    if (part == PTX_TYPE_NONE || ptx_type_bits(part) * count != bits || count > 16)
+        return decode_error(d, "%u parts do not make %u bits", count, bits);
+    uint32_t refs[16];
+    for (uint32_t k = 0; k < count; k++)
+        if (!(refs[k] = unpacks ? decode_result(d, &parts[k], part)
+                                : decode_source(d, &parts[k], part)))
+            return false;
+    uint32_t whole = unpacks ? decode_source(d, &d->operands[1], type)
+                             : decode_result(d, &d->operands[0], type);
+    struct op *op = whole ? decode_emit(d, unpacks ? unpack : pack) : NULL;
+    if (!op)
+        return false;
+    op->aux = ptx_type_bits(part) / 8 | (uint32_t)width_of(part) << 8 | (uint32_t)width_of(type) << 16;
+    if (unpacks)
+        op->a = whole;
+    else
+        op->d = whole;
+    for (uint32_t k = 0; k < count; k++)
+        if (!decode_list(d, refs[k], unpacks))
+            return false;
+    return true;
+}
+
+HANDLER(mov_pred)
+{
+    vm_set_pred(w, op->d, exec, w->preds[op->a]);
+    return op + 1;
+}
+
+static bool decode_mov(struct decoder *d, const struct row *row)
+{
+    (void)row;
+    enum ptx_type type = (enum ptx_type)d->form->types[0];
+    if (d->form->type_count != 1 || !decode_count_is(d, 2))
+        return d->form->type_count == 1 ? false : decode_error(d, "needs one type");
+    if (type == PTX_TYPE_pred) {
+        uint32_t a = decode_pred(d, &d->operands[1]), to = decode_pred_result(d, &d->operands[0]);
+        struct op *op = a && to ? decode_emit(d, mov_pred) : NULL;
+        if (op)
+            op->d = to, op->a = a;
+        return op != NULL;
+    }
+    if (d->operands[0].kind == PTX_OPERAND_VECTOR || d->operands[1].kind == PTX_OPERAND_VECTOR)
+        return decode_vector_mov(d, type);
+    uint32_t a = decode_source_relaxed(d, &d->operands[1], type);
+    uint32_t to = decode_result_relaxed(d, &d->operands[0], type);
+    enum width width = width_of(type);
+    struct op *op = a && to ? decode_emit(d, width == WIDTH_32   ? run_mov_32
+                                             : width == WIDTH_64 ? run_mov_64
+                                                                 : run_mov_128)
+                            : NULL;
+    if (!op)
+        return false;
+    op->d = to;
+    op->a = a;
+    return decode_widen(d);
+}
+
+/* ---- special registers ---- */
+
+static uint64_t thread_coordinate(const struct warp *w, int lane, int axis)
+{
+    const uint32_t *block = w->cta->run->block;
+    uint32_t linear = w->index * VM_LANES + (uint32_t)lane;
+    return axis == 0   ? linear % block[0]
+           : axis == 1 ? linear / block[0] % block[1]
+           : axis == 2 ? linear / block[0] / block[1]
+                       : 0;
+}
+
+/* Cycles are instructions of this host thread; nanoseconds are real. */
+static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
+{
+    const struct cta *c = w->cta;
+    const struct run *run = c->run;
+    uint64_t sms = (uint64_t)run->vm->options.num_sms;
+    switch (sreg) {
+    case PTX_SREG_ntid_x: case PTX_SREG_ntid: return run->block[0];
+    case PTX_SREG_ntid_y: return run->block[1];
+    case PTX_SREG_ntid_z: return run->block[2];
+    case PTX_SREG_ctaid_x: case PTX_SREG_ctaid: return c->id[0];
+    case PTX_SREG_ctaid_y: return c->id[1];
+    case PTX_SREG_ctaid_z: return c->id[2];
+    case PTX_SREG_nctaid_x: case PTX_SREG_nctaid: return run->grid[0];
+    case PTX_SREG_nctaid_y: return run->grid[1];
+    case PTX_SREG_nctaid_z: return run->grid[2];
+    case PTX_SREG_clusterid_x: case PTX_SREG_clusterid: return c->id[0];
+    case PTX_SREG_clusterid_y: return c->id[1];
+    case PTX_SREG_clusterid_z: return c->id[2];
+    case PTX_SREG_nclusterid_x: case PTX_SREG_nclusterid: return run->grid[0];
+    case PTX_SREG_nclusterid_y: return run->grid[1];
+    case PTX_SREG_nclusterid_z: return run->grid[2];
+    case PTX_SREG_cluster_nctaid_x: case PTX_SREG_cluster_nctaid:
+    case PTX_SREG_cluster_nctaid_y: case PTX_SREG_cluster_nctaid_z:
+    case PTX_SREG_cluster_nctarank: return 1;
+    case PTX_SREG_warpid: return w->index;
+    case PTX_SREG_nwarpid: return VM_SM_THREADS / VM_LANES;
+    case PTX_SREG_smid: return c->linear % sms;
+    case PTX_SREG_nsmid: return sms;
+    case PTX_SREG_gridid: return 1;
+    case PTX_SREG_clock: case PTX_SREG_clock64: return w->worker->steps + w->turn;
+    case PTX_SREG_clock_hi: return (w->worker->steps + w->turn) >> 32;
+    case PTX_SREG_globaltimer: case PTX_SREG_globaltimer_lo: return (uint64_t)(now_s() * 1e9);
+    case PTX_SREG_globaltimer_hi: return (uint64_t)(now_s() * 1e9) >> 32;
+    case PTX_SREG_total_smem_size: case PTX_SREG_aggr_smem_size: return run->shared_bytes;
+    case PTX_SREG_dynamic_smem_size: return run->dynamic_bytes;
+    case PTX_SREG_reserved_smem_offset_end: case PTX_SREG_reserved_smem_offset_cap:
+        return VM_SHARED_START;
+    default: return 0; /* the fourth component, %cluster_ctarank, %envreg<n>, … */
+    }
+}
+
+static uint64_t lane_sreg(const struct warp *w, uint32_t sreg, int lane, uint64_t uniform)
+{
+    switch (sreg) {
+    case PTX_SREG_tid_x: case PTX_SREG_tid: return thread_coordinate(w, lane, 0);
+    case PTX_SREG_tid_y: return thread_coordinate(w, lane, 1);
+    case PTX_SREG_tid_z: return thread_coordinate(w, lane, 2);
+    case PTX_SREG_laneid: return (uint64_t)lane;
+    case PTX_SREG_lanemask_eq: return lane_bit[lane];
+    case PTX_SREG_lanemask_lt: return lane_bit[lane] - 1;
+    case PTX_SREG_lanemask_le: return lane_bit[lane] | (lane_bit[lane] - 1);
+    case PTX_SREG_lanemask_gt: return ~(lane_bit[lane] | (lane_bit[lane] - 1));
+    case PTX_SREG_lanemask_ge: return ~(lane_bit[lane] - 1);
+    default: return uniform;
+    }
+}
+
+/* aux: register; imm: width of the result row. */
+const struct op *run_sreg(struct warp *w, const struct op *op, uint32_t exec)
+{
+    uint64_t uniform = uniform_sreg(w, op->aux);
+    uint32_t *narrow = vm_row(w, op->d);
+    uint64_t *wide = vm_row(w, op->d);
+    EACH_LANE
+    {
+        if (!ACTIVE(exec, i))
+            continue;
+        uint64_t value = lane_sreg(w, op->aux, i, uniform);
+        if (op->imm == WIDTH_64)
+            wide[i] = value;
+        else
+            narrow[i] = (uint32_t)value;
+    }
+    return op + 1;
+}
+
+/* ---- predicates ---- */
+
+#define PRED_LOGIC(name, value)                                                                    \
+    HANDLER(name)                                                                                  \
+    {                                                                                              \
+        uint32_t a = w->preds[op->a], b = w->preds[op->b];                                         \
+        (void)b;                                                                                   \
+        vm_set_pred(w, op->d, exec, value);                                                        \
+        return op + 1;                                                                             \
+    }
+PRED_LOGIC(and_pred, a & b)
+PRED_LOGIC(or_pred, a | b)
+PRED_LOGIC(xor_pred, a ^ b)
+PRED_LOGIC(not_pred, ~a)
+
+const struct op *run_pred_not(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return not_pred(w, op, exec);
+}
+
+const struct op *run_pred_and(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return and_pred(w, op, exec);
+}
+
+const struct op *run_pred_or(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return or_pred(w, op, exec);
+}
+
+const struct op *run_pred_xor(struct warp *w, const struct op *op, uint32_t exec)
+{
+    return xor_pred(w, op, exec);
+}
+
+/* ---- spaces ---- */
+
+enum { WINDOW_SHARED = 1, WINDOW_LOCAL, WINDOW_NONE };
+
+static int window_of(uint64_t address)
+{
+    return address >> VM_WINDOW_BITS == VM_SHARED_WINDOW >> VM_WINDOW_BITS  ? WINDOW_SHARED
+           : address >> VM_WINDOW_BITS == VM_LOCAL_WINDOW >> VM_WINDOW_BITS ? WINDOW_LOCAL
+                                                                            : WINDOW_NONE;
+}
+
+BINARY(add_window, uint64_t, uint64_t, uint64_t, a + b)
+BINARY(sub_window, uint64_t, uint64_t, uint64_t, a - b)
+
+/* Global, const and parameter addresses are generic ones already. */
+static bool decode_cvta(struct decoder *d, const struct row *row)
+{
+    (void)row;
+    bool to = form_has(d, PTX_WORD_to);
+    bool shared = form_has(d, PTX_WORD_shared) || form_has(d, PTX_WORD_shared__cta) ||
+                  form_has(d, PTX_WORD_shared__cluster);
+    bool local = form_has(d, PTX_WORD_local);
+    if (!decode_count_is(d, 2) || d->form->types[0] != PTX_TYPE_u64)
+        return decode_error(d, "only 64-bit addresses are converted");
+    const struct ptx_operand *o = &d->operands[1];
+    bool param = o->kind == PTX_OPERAND_VAR && d->module->vars[o->index].space == PTX_SPACE_PARAM;
+    uint64_t base = param ? 0 : shared ? VM_SHARED_WINDOW : local ? VM_LOCAL_WINDOW : 0;
+    uint32_t a = decode_source(d, o, PTX_TYPE_u64);
+    uint32_t b = a ? decode_constant(d, base, 0, WIDTH_64) : REF_NONE;
+    uint32_t result = decode_result(d, &d->operands[0], PTX_TYPE_u64);
+    struct op *op = a && b && result ? decode_emit(d, to ? sub_window : add_window) : NULL;
+    if (!op)
+        return false;
+    op->d = result, op->a = a, op->b = b;
+    return true;
+}
+
+HANDLER(is_space)
+{
+    const uint64_t *a = vm_row(w, op->a);
+    const struct memory *m = &w->cta->run->vm->memory;
+    uint32_t bits = 0;
+    EACH_LANE
+    {
+        if (!ACTIVE(exec, i))
+            continue;
+        int window = window_of(a[i]);
+        bool is = false;
+        if (op->aux == PTX_SPACE_SHARED)
+            is = window == WINDOW_SHARED;
+        else if (op->aux == PTX_SPACE_LOCAL)
+            is = window == WINDOW_LOCAL;
+        else if (op->aux == PTX_SPACE_PARAM)
+            is = a[i] - VM_PARAM_BASE < w->cta->run->params.size;
+        else if (op->aux == PTX_SPACE_CONST) {
+            const struct allocation *at = memory_find(m, a[i], 1);
+            is = at && at->is_const;
+        } else
+            is = window == WINDOW_NONE && a[i] >= VM_GLOBAL_BASE;
+        bits |= is ? lane_bit[i] : 0;
+    }
+    vm_set_pred(w, op->d, exec, bits);
+    return op + 1;
+}
+
+static enum ptx_space space_word(const struct decoder *d)
+{
+    if (form_has(d, PTX_WORD_shared) || form_has(d, PTX_WORD_shared__cta) ||
+        form_has(d, PTX_WORD_shared__cluster))
+        return PTX_SPACE_SHARED;
+    return form_has(d, PTX_WORD_local)                                       ? PTX_SPACE_LOCAL
+           : form_has(d, PTX_WORD_param) || form_has(d, PTX_WORD_param__entry) ? PTX_SPACE_PARAM
+           : form_has(d, PTX_WORD_const)                                       ? PTX_SPACE_CONST
+                                                                               : PTX_SPACE_GLOBAL;
+}
+
+static bool decode_isspacep(struct decoder *d, const struct row *row)
+{
+    (void)row;
+    uint32_t a = decode_count_is(d, 2) ? decode_source(d, &d->operands[1], PTX_TYPE_b64) : REF_NONE;
+    uint32_t to = a ? decode_pred_result(d, &d->operands[0]) : REF_NONE;
+    struct op *op = to ? decode_emit(d, is_space) : NULL;
+    if (!op)
+        return false;
+    op->d = to, op->a = a;
+    op->aux = space_word(d);
+    return true;
+}
+
+/* A cluster has one CTA here: rank 0, whose window is the CTA's own. */
+static bool decode_mapa(struct decoder *d, const struct row *row)
+{
+    (void)row;
+    enum ptx_type type = (enum ptx_type)d->form->types[0];
+    uint32_t a = decode_count_is(d, 3) ? decode_source(d, &d->operands[1], type) : REF_NONE;
+    uint32_t to = a ? decode_result(d, &d->operands[0], type) : REF_NONE;
+    struct op *op = to ? decode_emit(d, width_of(type) == WIDTH_64 ? run_mov_64 : run_mov_32) : NULL;
+    if (!op)
+        return false;
+    op->d = to, op->a = a;
+    return true;
+}
+
+static bool decode_getctarank(struct decoder *d, const struct row *row)
+{
+    (void)row;
+    uint32_t a = decode_count_is(d, 2) ? decode_constant(d, 0, 0, WIDTH_32) : REF_NONE;
+    uint32_t to = a ? decode_result(d, &d->operands[0], PTX_TYPE_b32) : REF_NONE;
+    struct op *op = to ? decode_emit(d, run_mov_32) : NULL;
+    if (!op)
+        return false;
+    op->d = to, op->a = a;
+    return true;
+}
+
+const struct row rows_move[] = {
+    {"mov", NULL, NULL, decode_mov, 0},
+    {"and.pred", "p:pp", and_pred, NULL, 0},
+    {"or.pred", "p:pp", or_pred, NULL, 0},
+    {"xor.pred", "p:pp", xor_pred, NULL, 0},
+    {"not.pred", "p:p", not_pred, NULL, 0},
+    {"cvta", NULL, NULL, decode_cvta, 0},
+    {"isspacep", NULL, NULL, decode_isspacep, 0},
+    {"mapa", NULL, NULL, decode_mapa, 0},
+    {"getctarank", NULL, NULL, decode_getctarank, 0},
+    ROWS_END,
+};

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A launch: checks the configuration, spreads CTAs over host threads, keeps no more of them alive at
+ * a time than the modelled device would, gathers counts. */
+#include "evaluator/ptxvm/vm.h"
+
+#include <string.h>
+
+#include "core/util.h"
+
+enum { CTA_STEPS = 4 * 1000 * 1000 /* warp instructions before a worker looks at another CTA */ };
+
+const struct function *vm_function(const struct program *p, uint32_t index)
+{
+    if (index < p->function_count && p->module->funcs[index].alias != PTX_NONE)
+        index = p->module->funcs[index].alias;
+    return index < p->function_count ? p->functions[index] : NULL;
+}
+
+/* ---- configuration ---- */
+
+static bool refuse(struct run *run, const char *what, unsigned long long is,
+                   unsigned long long limit)
+{
+    stop_run(run, PTXVM_LAUNCH, "%s is %llu, the limit is %llu", what, is, limit);
+    return false;
+}
+
+static bool check_sizes(struct run *run)
+{
+    static const uint64_t grid_max[3] = {INT32_MAX, 65535, 65535};
+    static const uint64_t block_max[3] = {1024, 1024, 64};
+    static const char *const grid_name[3] = {"grid x", "grid y", "grid z"};
+    static const char *const block_name[3] = {"block x", "block y", "block z"};
+    uint64_t threads = 1;
+    run->ctas = 1;
+    for (int i = 0; i < 3; i++) {
+        if (!run->grid[i] || run->grid[i] > grid_max[i])
+            return refuse(run, grid_name[i], run->grid[i], grid_max[i]);
+        if (!run->block[i] || run->block[i] > block_max[i])
+            return refuse(run, block_name[i], run->block[i], block_max[i]);
+        run->ctas *= run->grid[i];
+        threads *= run->block[i];
+    }
+    if (threads > VM_MAX_THREADS)
+        return refuse(run, "threads of a block", threads, VM_MAX_THREADS);
+    run->threads = (uint32_t)threads;
+    run->warps = (uint32_t)((threads + VM_LANES - 1) / VM_LANES);
+    return true;
+}
+
+static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
+{
+    struct ptxvm_kernel k;
+    ptxvm_kernel(run->vm, launch->symbol, &k);
+    if (launch->param_bytes != k.param_bytes) {
+        stop_run(run, PTXVM_LAUNCH, "%zu bytes of parameters given, the kernel takes %zu",
+                 launch->param_bytes, k.param_bytes);
+        return false;
+    }
+    if (k.max_threads && run->threads > k.max_threads)
+        return refuse(run, "threads of a block", run->threads, k.max_threads);
+    for (int i = 0; i < 3; i++) {
+        uint32_t want = k.required_block[i] ? k.required_block[i] : 1;
+        if (k.required_block[0] && want != run->block[i])
+            return refuse(run, "block size against .reqntid", run->block[i], want);
+        uint32_t given = launch->cluster[i] > 1 ? launch->cluster[i] : 1;
+        uint32_t required = k.required_cluster[i] > 1 ? k.required_cluster[i] : 1;
+        if (launch->cluster[i] && k.required_cluster[0] && given != required)
+            return refuse(run, "cluster size against .reqnctapercluster", given, required);
+        if (given > 1 || required > 1) {
+            stop_run(run, PTXVM_UNSUPPORTED, "clusters of more than one CTA are not executed yet");
+            return false;
+        }
+    }
+    uint64_t shared = run->program->shared_static + (uint64_t)launch->shared_bytes;
+    if (launch->shared_bytes > VM_SHARED_MAX || shared > VM_SHARED_MAX)
+        return refuse(run, "shared memory of a block", shared, VM_SHARED_MAX);
+    run->dynamic_bytes = (uint32_t)launch->shared_bytes;
+    run->shared_bytes = (uint32_t)shared;
+    return true;
+}
+
+/* CTAs that the modelled device holds at once, shared out among the workers. Registers are not
+ * known before ptxas, so threads and shared memory decide. */
+static void set_residency(struct run *run, uint32_t workers)
+{
+    uint32_t per_sm = VM_SM_THREADS / (run->warps * VM_LANES);
+    uint32_t by_shared = VM_SHARED_SM / (run->shared_bytes + VM_SHARED_START);
+    per_sm = per_sm < by_shared ? per_sm : by_shared;
+    per_sm = per_sm > VM_SM_CTAS ? VM_SM_CTAS : per_sm ? per_sm : 1;
+    uint64_t all = (uint64_t)per_sm * (uint64_t)run->vm->options.num_sms / workers;
+    run->resident_max = all < 1 ? 1 : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+}
+
+/* ---- workers ---- */
+
+struct queue {
+    struct cta *head, **tail;
+    uint32_t count;
+};
+
+static void push(struct queue *q, struct cta *c)
+{
+    c->next = NULL;
+    *q->tail = c;
+    q->tail = &c->next;
+    q->count++;
+}
+
+static struct cta *pop(struct queue *q)
+{
+    struct cta *c = q->head;
+    if (!c)
+        return NULL;
+    q->head = c->next;
+    if (!q->head)
+        q->tail = &q->head;
+    q->count--;
+    return c;
+}
+
+/* Next CTA that nobody began. NULL: none left, or no memory for one more. */
+static struct cta *begin_cta(struct worker *worker, const struct queue *q)
+{
+    struct run *run = worker->run;
+    unsigned long long n = atomic_load(&run->next_cta);
+    do
+        if (n >= run->ctas)
+            return NULL;
+    while (!atomic_compare_exchange_weak(&run->next_cta, &n, n + 1));
+    uint64_t shift = run->vm->options.seed * UINT64_C(0x9e3779b97f4a7c15) % run->ctas;
+    struct cta *c = cta_new(worker, (n + shift) % run->ctas);
+    if (!c && !q->count)
+        stop_run(run, PTXVM_NO_MEMORY, "no memory for a CTA under %zu bytes", run->vm->memory.max);
+    else if (!c)
+        stop_run(run, PTXVM_NO_MEMORY, "no memory for %u CTAs at a time", q->count + 1);
+    return c;
+}
+
+/* A CTA that used up its steps may wait for one that has not begun, so begin that first. */
+static struct cta *next_cta(struct worker *worker, struct queue *q)
+{
+    struct cta *c = NULL;
+    if (q->count < worker->run->resident_max)
+        c = begin_cta(worker, q);
+    return c ? c : pop(q);
+}
+
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    struct run *run = worker->run;
+    struct queue q = {.head = NULL, .tail = &q.head, .count = 0};
+    struct cta *c;
+    while (!atomic_load(&run->stop) && (c = next_cta(worker, &q))) {
+        switch (cta_run(c, CTA_STEPS)) {
+        case CTA_RUNNING:
+            push(&q, c);
+            continue;
+        case CTA_STUCK:
+            cta_report_deadlock(c);
+            break;
+        case CTA_DONE:
+            atomic_fetch_add(&run->finished, 1);
+            break;
+        case CTA_STOPPED:
+            break;
+        }
+        cta_free(c);
+    }
+    while ((c = pop(&q)))
+        cta_free(c);
+    frames_free(worker);
+    return NULL;
+}
+
+static bool worker_init(struct worker *worker, struct run *run)
+{
+    size_t n = (size_t)run->program->origin_count + 1;
+    worker->run = run;
+    worker->tallies = calloc(n, sizeof *worker->tallies);
+    worker->hints = calloc(n, sizeof *worker->hints);
+    if (worker->tallies && worker->hints)
+        return true;
+    stop_run(run, PTXVM_NO_MEMORY, "out of memory");
+    return false;
+}
+
+static void run_workers(struct run *run)
+{
+    uint32_t count = (uint32_t)run->vm->options.threads;
+    count = count > run->ctas ? (uint32_t)run->ctas : count;
+    set_residency(run, count);
+    struct worker *workers = calloc(count, sizeof *workers);
+    if (!workers) {
+        stop_run(run, PTXVM_NO_MEMORY, "out of memory");
+        return;
+    }
+    uint32_t made = 0, started = 1;
+    while (made < count && worker_init(&workers[made], run))
+        made++;
+    while (made == count && started < count &&
+           pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0)
+        started++;
+    if (made == count)
+        work(&workers[0]);
+    for (uint32_t i = 1; made == count && i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+    counts_gather(run, workers, made);
+    for (uint32_t i = 0; i < count; i++) {
+        free(workers[i].tallies);
+        free(workers[i].hints);
+    }
+    free(workers);
+}
+
+/* ---- launch ---- */
+
+/* The parameters as the program sees them. */
+static bool place_params(struct run *run, const struct ptxvm_launch *launch)
+{
+    unsigned char *copy = aligned_alloc(64, (launch->param_bytes + 64) / 64 * 64);
+    if (!copy) {
+        stop_run(run, PTXVM_NO_MEMORY, "out of memory");
+        return false;
+    }
+    if (launch->param_bytes)
+        memcpy(copy, launch->params, launch->param_bytes);
+    run->params = (struct allocation){.start = VM_PARAM_BASE, .size = launch->param_bytes,
+                                      .host = copy, .read_only = true, .name = "parameters"};
+    return true;
+}
+
+static bool prepare(struct run *run, const struct ptxvm_launch *launch)
+{
+    struct fault f = {0};
+    if (!check_sizes(run))
+        return false;
+    run->program = vm_program(run->vm, launch->symbol, &f);
+    if (!run->program) {
+        stop_run(run, PTXVM_LAUNCH, "%s", f.detail);
+        return false;
+    }
+    return check_directives(run, launch) && place_params(run, launch);
+}
+
+void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch,
+                  struct ptxvm_result *result)
+{
+    *result = (struct ptxvm_result){.status = PTXVM_OK};
+    double begin = now_s();
+    struct run run = {.vm = vm, .launch = launch, .result = result};
+    run.start_ms = now_ms();
+    run.deadline_at_ms = run.start_ms + vm->options.deadline_ms;
+    memcpy(run.grid, launch->grid, sizeof run.grid);
+    memcpy(run.block, launch->block, sizeof run.block);
+    pthread_mutex_init(&run.lock, NULL);
+    buf_init(&run.log, vm->options.print_max + 1);
+    snprintf(result->fault.kernel, sizeof result->fault.kernel, "%s",
+             launch->symbol ? launch->symbol : "");
+    if (prepare(&run, launch))
+        run_workers(&run);
+    free(run.params.host);
+    buf_adds(&run.log, "");
+    result->log = buf_take(&run.log, NULL);
+    buf_release(&run.log);
+    pthread_mutex_destroy(&run.lock);
+    result->wall_ms = (now_s() - begin) * 1e3;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The interpreter loop, and warps of a CTA in turn. */
+#include "evaluator/ptxvm/vm.h"
+
+#include "core/util.h"
+
+enum { SLICE = 4096 /* warp instructions before the next warp has its turn */ };
+
+/* Runs the picked group until it blocks, meets another, ends, or `steps` are used up. Returns the
+ * number of warp instructions. */
+static int64_t run_group(struct warp *w, int64_t steps)
+{
+    const struct op *op = w->group->pc, *fence = group_fence(w);
+    struct tally *tallies = w->worker->tallies;
+    const uint32_t mask = w->mask;
+    uintptr_t stop = fence ? (uintptr_t)fence : UINTPTR_MAX;
+    int64_t left = steps;
+    w->event = EVENT_NONE;
+    do {
+        left--;
+        uint32_t exec = mask & (w->preds[op->guard] ^ op->flip);
+        if (!exec) {
+            op++;
+            continue;
+        }
+        struct tally *t = &tallies[op->id];
+        t->warps++;
+        t->threads += exec == VM_FULL ? VM_LANES : (unsigned)__builtin_popcount(exec);
+        const struct op *next = op->run(w, op, exec);
+        if (!next) {
+            if (w->event == EVENT_BLOCK) {
+                t->warps--;
+                t->threads -= (unsigned)__builtin_popcount(exec);
+            }
+            op = w->next;
+            break;
+        }
+        op = next;
+    } while ((uintptr_t)op < stop && left > 0);
+    w->group->pc = op;
+    w->expired = left <= 0 || w->event == EVENT_YIELD;
+    return steps - left;
+}
+
+/* One turn of a warp. Returns the warp instructions executed. */
+static int64_t warp_turn(struct warp *w)
+{
+    int64_t left = SLICE;
+    uint64_t threads = 0;
+    while (left > 0 && group_pick(w)) {
+        uint64_t lanes = (uint64_t)__builtin_popcount(w->mask);
+        int64_t done = run_group(w, left);
+        left -= done;
+        threads += lanes * (uint64_t)done;
+        if (w->event == EVENT_STOP || w->event == EVENT_YIELD)
+            break;
+    }
+    struct run *run = w->cta->run;
+    uint64_t spent = atomic_fetch_add_explicit(&run->spent, threads, memory_order_relaxed) + threads;
+    if (spent > run->vm->options.instruction_budget)
+        stop_run(run, PTXVM_BUDGET, "instruction budget of %llu thread instructions is spent",
+                 (unsigned long long)run->vm->options.instruction_budget);
+    w->worker->steps += (uint64_t)(SLICE - left);
+    return SLICE - left;
+}
+
+static bool must_stop(struct run *run)
+{
+    if (atomic_load_explicit(&run->stop, memory_order_relaxed))
+        return true;
+    if (now_ms() < run->deadline_at_ms)
+        return false;
+    stop_run(run, PTXVM_DEADLINE, "not done after %lld ms",
+             (long long)run->vm->options.deadline_ms);
+    return true;
+}
+
+enum cta_state cta_run(struct cta *c, int64_t steps)
+{
+    while (c->live_warps) {
+        int64_t done = 0;
+        for (uint32_t i = 0; i < c->warp_count; i++) {
+            struct warp *w = &c->warps[(c->first_warp + i) % c->warp_count];
+            if (!w->live)
+                continue;
+            done += warp_turn(w);
+            if (must_stop(c->run))
+                return CTA_STOPPED;
+        }
+        if (done == 0)
+            return CTA_STUCK;
+        steps -= done;
+        if (steps <= 0 && c->live_warps)
+            return CTA_RUNNING;
+    }
+    return CTA_DONE;
+}
