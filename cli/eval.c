@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/body.h"
 #include "cli/commands.h"
 #include "cli/eval_view.h"
 #include "cli/options.h"
@@ -44,61 +45,10 @@ static const struct usage usage = {
              "is not valid, 64 bad command line. With --sweep: that of the first workload that failed.",
 };
 
-static enum err read_text(const char *file, size_t max, json_t **out, struct fault *f)
-{
-    struct buf b;
-    buf_init(&b, max);
-    enum err e = read_file(strcmp(file, "-") ? file : "/dev/stdin", &b, f);
-    if (e == ERR_NONE && !(*out = json_stringn(b.data, b.len)))
-        e = fault_set(f, ERR_INVALID, "%s is not UTF-8 text", file);
-    buf_release(&b);
-    return e;
-}
-
-static enum err read_plan(const char *file, json_t *body, struct fault *f)
-{
-    struct buf b;
-    buf_init(&b, LIMIT_BODY);
-    enum err e = read_file(file, &b, f);
-    json_t *plan = e == ERR_NONE ? json_parse(b.data, b.len, f) : NULL;
-    buf_release(&b);
-    if (!plan)
-        return f->code;
-    json_object_set_new(body, "launch", plan);
-    return ERR_NONE;
-}
-
-/* The command line as the body of a submission. */
-static enum err build_body(const char *file, const char *const *values, json_t *body,
-                           struct fault *f)
-{
-    static const struct {
-        int row;
-        const char *member, *otherwise;
-    } texts[] = {{PROBLEM, "problem", "gemm"}, {WORKLOAD, "workload", NULL}, {ARCH, "arch", "sm_90a"},
-                 {DEVICE, "device", "cpu"},    {LANGUAGE, "language", NULL}, {MODE, "mode", NULL}};
-    for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        const char *value = values[texts[i].row] ? values[texts[i].row] : texts[i].otherwise;
-        if (value && json_object_set_new(body, texts[i].member, json_string(value)))
-            return fault_set(f, ERR_INVALID, "--%s is not UTF-8 text", texts[i].member);
-    }
-    if (values[OPTION]) {
-        json_t *list = json_array();
-        for (const char *p = values[OPTION]; *p; p += strspn(p, ",")) {
-            size_t n = strcspn(p, ",");
-            json_array_append_new(list, json_stringn(p, n));
-            p += n;
-        }
-        json_object_set_new(body, "options", list);
-    }
-    json_t *source = NULL;
-    enum err e = values[LAUNCH] ? read_plan(values[LAUNCH], body, f) : ERR_NONE;
-    if (e == ERR_NONE)
-        e = read_text(file, LIMIT_SOURCE, &source, f);
-    if (source)
-        json_object_set_new(body, "source", source);
-    return e;
-}
+static const struct body_text texts[] = {
+    {PROBLEM, "problem", "gemm"}, {WORKLOAD, "workload", NULL}, {ARCH, "arch", "sm_90a"},
+    {DEVICE, "device", "cpu"},    {LANGUAGE, "language", NULL}, {MODE, "mode", NULL},
+};
 
 static bool parse(const struct registry *r, const json_t *body, struct submission *s)
 {
@@ -212,7 +162,8 @@ int cmd_eval(int argc, char **argv)
     if (registry_load(&registry, home_dir(), &f) != ERR_NONE)
         return cli_failed("eval", &f);
     json_t *body = json_object();
-    if (build_body(file, values, body, &f) != ERR_NONE)
+    const struct body_files files = {file, values[LAUNCH], values[OPTION]};
+    if (body_build(&files, texts, COUNT_OF(texts), values, body, &f) != ERR_NONE)
         code = cli_failed("eval", &f);
     else if (values[SWEEP])
         code = eval_sweep(&registry, file, values, body);

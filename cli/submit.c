@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/body.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/follow.h"
 #include "cli/table.h"
 #include "core/json.h"
-#include "core/text.h"
 #include "core/util.h"
 
 enum { TRIES = 3 };
@@ -50,64 +50,11 @@ static const struct usage usage = {
              "1 could not be sent or was refused, 64 bad command line, 75 no verdict in time.",
 };
 
-static enum err read_source(const char *file, json_t *body, struct fault *f)
-{
-    struct buf b;
-    buf_init(&b, LIMIT_SOURCE);
-    enum err e = read_file(strcmp(file, "-") == 0 ? "/dev/stdin" : file, &b, f);
-    if (!e && !text_is_utf8(b.data ? b.data : "", b.len))
-        e = fault_set(f, ERR_INVALID, "%s is not UTF-8 text", file);
-    if (!e && json_object_set_new(body, "source", json_stringn(b.data ? b.data : "", b.len)))
-        e = fault_set(f, ERR_NO_MEMORY, "could not hold %s: out of memory", file);
-    buf_release(&b);
-    return e;
-}
-
-static enum err read_plan(const char *file, json_t *body, struct fault *f)
-{
-    struct buf b;
-    buf_init(&b, LIMIT_BODY);
-    enum err e = read_file(file, &b, f);
-    json_t *plan = e ? NULL : json_parse(b.data ? b.data : "", b.len, f);
-    buf_release(&b);
-    if (!e && !plan)
-        e = ERR_NOT_JSON;
-    if (plan)
-        json_object_set_new(body, "launch", plan);
-    return e;
-}
-
-/* "a,b" as a list. */
-static void add_options(const char *list, json_t *body)
-{
-    json_t *array = json_array();
-    for (const char *p = list; *p;) {
-        size_t n = strcspn(p, ",");
-        if (n)
-            json_array_append_new(array, json_stringn(p, n));
-        p += n + (p[n] == ',');
-    }
-    json_object_set_new(body, "options", array);
-}
-
-static enum err build_body(const char *file, const char *const *values, json_t *body, struct fault *f)
-{
-    static const struct {
-        int row;
-        const char *member;
-    } texts[] = {{PROBLEM, "problem"},   {WORKLOAD, "workload"}, {ARCH, "arch"},   {DEVICE, "device"},
-                 {LANGUAGE, "language"}, {MODE, "mode"},         {LABEL, "label"}, {METHOD, "method"},
-                 {VISIBILITY, "visibility"}};
-    for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        const char *value = values[texts[i].row];
-        if (value && json_object_set_new(body, texts[i].member, json_string(value)))
-            return fault_set(f, ERR_INVALID, "--%s is not UTF-8 text", texts[i].member);
-    }
-    if (values[OPTION])
-        add_options(values[OPTION], body);
-    enum err e = values[LAUNCH] ? read_plan(values[LAUNCH], body, f) : ERR_NONE;
-    return e ? e : read_source(file, body, f);
-}
+static const struct body_text texts[] = {
+    {PROBLEM, "problem", NULL},   {WORKLOAD, "workload", NULL}, {ARCH, "arch", NULL},
+    {DEVICE, "device", NULL},     {LANGUAGE, "language", NULL}, {MODE, "mode", NULL},
+    {LABEL, "label", NULL},       {METHOD, "method", NULL},     {VISIBILITY, "visibility", NULL},
+};
 
 /* The key makes a second try safe when the first one's answer was lost. */
 static enum err post(struct client *c, const json_t *body, bool dry_run, json_t **out, struct fault *f)
@@ -150,7 +97,8 @@ int cmd_submit(int argc, char **argv)
     body = json_object();
     enum err e = client_open(&c, values, &f);
     if (!e)
-        e = build_body(argv[operand], values, body, &f);
+        e = body_build(&(struct body_files){argv[operand], values[LAUNCH], values[OPTION]}, texts,
+                       COUNT_OF(texts), values, body, &f);
     if (!e)
         e = post(&c, body, values[DRY_RUN], &answer, &f);
     bool wait = values[WAIT] && !values[DRY_RUN];
