@@ -237,7 +237,7 @@ static bool decode_atomic(struct decoder *d, const struct row *row)
 {
     uint32_t at = row->aux, n = d->instr->operand_count; /* operand of the address */
     enum ptx_type type = (enum ptx_type)d->form->types[0];
-    uint32_t aux, results[8], values[8], compare = 0, result_count = 0, count;
+    uint32_t aux = 0, results[8], values[8], compare = 0, result_count = 0, count;
     struct place place;
     if (d->form->type_count != 1 || n < at + 2 || !find_action(d, type, &aux))
         return decode_error(d, "operands do not fit");

@@ -333,7 +333,7 @@ static bool decode_access(struct decoder *d, const struct row *row)
         return decode_error(d, "%u operands", d->instr->operand_count);
     enum ptx_type type = (enum ptx_type)d->form->types[d->form->type_count - 1];
     struct place place;
-    uint32_t refs[8], count, aux;
+    uint32_t refs[8], count, aux = 0;
     if (!decode_place(d, &d->operands[loads ? 1 : 0], &place) ||
         !decode_elements_of(d, &d->operands[loads ? 0 : 1], type, loads, refs, &count, &aux))
         return false;
