@@ -81,7 +81,7 @@ static void read_opcodes(struct sass_family *family, const json_t *opcodes, bool
         const char *text = json_string_value(v);
         char *end = NULL;
         unsigned long code = text ? strtoul(text, &end, 16) : OPCODES;
-        if (!text || strncmp(text, "0x", 2) || *end || code >= OPCODES) {
+        if (!text || strncmp(text, "0x", 2) != 0 || *end || code >= OPCODES) {
             faults_add(faults, path, "opcode of %s must be text like \"0x1f0\", below 0x200",
                        mnemonic);
         } else if (taken[code]) {
@@ -183,10 +183,13 @@ enum err archs_load(struct archs *out, const char *home, struct fault *f)
     enum err e = catalog_open(&c, folder, "arch.json", f);
     if (e != ERR_NONE)
         return e;
+    out->items = calloc(c.count + 1, sizeof(*out->items));
+    if (!out->items) {
+        catalog_release(&c);
+        return fault_set(f, ERR_NO_MEMORY, "no memory to load %s", folder);
+    }
     if (!c.count)
         e = fault_set(f, ERR_NOT_FOUND, "no architecture in %s", folder);
-    else if (!(out->items = calloc(c.count, sizeof(*out->items))))
-        e = fault_set(f, ERR_NO_MEMORY, "cannot load %zu architectures", c.count);
     for (size_t i = 0; e == ERR_NONE && i < c.count; i++) {
         struct arch *a = &out->items[out->count];
         a->document = catalog_document(folder, c.names[i], "arch.json", f);

@@ -64,7 +64,7 @@ json_t *catalog_document(const char *folder, const char *name, const char *file,
     }
     buf_release(&text);
     const char *own = json_string_value(json_object_get(document, "name"));
-    if (document && (!own || strcmp(own, name))) {
+    if (document && (!own || strcmp(own, name) != 0)) {
         fault_set(f, ERR_INVALID, "cannot use %s: $.name must be '%s' like the folder", path, name);
         json_decref(document);
         return NULL;

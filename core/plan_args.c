@@ -103,7 +103,7 @@ static bool read_tensor_map(struct reader *r, const struct kind *k, const json_t
 
 static size_t align_up(size_t n, size_t to)
 {
-    return (n + to - 1) / to * to;
+    return (n + to - 1) & ~(to - 1); /* alignments are powers of two */
 }
 
 static bool read_struct(struct reader *r, const struct kind *k, const json_t *v, const char *path,
@@ -176,7 +176,7 @@ static const struct kind *kind_of(struct reader *r, const json_t *v, const char 
         const struct kind *k = kind_find(name);
         if (k && !found)
             found = k;
-        else if (k || strcmp(name, "offset"))
+        else if (k || strcmp(name, "offset") != 0)
             extra++;
     }
     if (!found || extra) {
@@ -231,6 +231,7 @@ static bool read_members(struct reader *r, const json_t *list, const char *path,
         faults_add(r->c->faults, path, "must have at most %d entries, not %zu", LIMIT_ARGS, n);
         return false;
     }
+    *count = 0;
     *out = n ? calloc(n, sizeof(**out)) : NULL;
     if (n && !*out) {
         faults_add(r->c->faults, path, "out of memory");

@@ -106,7 +106,7 @@ void plan_read_buffers(struct plan_context *c, const json_t *object, const char 
 {
     if (!plan_members(c, object, path, LIMIT_BUFFERS))
         return;
-    json_t *launches[LIMIT_BUFFERS];
+    json_t *launches[LIMIT_BUFFERS] = {NULL};
     int64_t total = 0;
     const char *name;
     json_t *v;

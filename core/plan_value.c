@@ -154,7 +154,7 @@ bool plan_memory_find(struct plan_context *c, enum plan_space space, const char 
     }
     for (size_t i = 0; space == PLAN_BUFFER && i < c->plan->buffer_count; i++) {
         const struct plan_buffer *b = &c->plan->buffers[i];
-        if (strcmp(b->name, name))
+        if (strcmp(b->name, name) != 0)
             continue;
         out->index = (int)i;
         out->dtype = b->dtype;

@@ -18,10 +18,13 @@ enum err problems_load(struct problems *out, const char *home, struct fault *f)
     enum err e = catalog_open(&c, folder, "problem.json", f);
     if (e != ERR_NONE)
         return e;
+    out->items = calloc(c.count + 1, sizeof(*out->items));
+    if (!out->items) {
+        catalog_release(&c);
+        return fault_set(f, ERR_NO_MEMORY, "no memory to load %s", folder);
+    }
     if (!c.count)
         e = fault_set(f, ERR_NOT_FOUND, "no problem in %s", folder);
-    else if (!(out->items = calloc(c.count, sizeof(*out->items))))
-        e = fault_set(f, ERR_NO_MEMORY, "cannot load %zu problems", c.count);
     for (size_t i = 0; e == ERR_NONE && i < c.count; i++) {
         struct problem *p = &out->items[out->count];
         int n = snprintf(p->folder, sizeof(p->folder), "%s/%s", folder, c.names[i]);

@@ -145,8 +145,8 @@ static enum language guess_language(const char *s)
     for (;;) {
         s += strspn(s, " \t\r\n");
         bool block = !strncmp(s, "/*", 2);
-        if (!block && strncmp(s, "//", 2))
-            return strncmp(s, ".version", 8) ? LANGUAGE_CUDA : LANGUAGE_PTX;
+        if (!block && strncmp(s, "//", 2) != 0)
+            return strncmp(s, ".version", 8) == 0 ? LANGUAGE_PTX : LANGUAGE_CUDA;
         const char *end = strstr(s + 2, block ? "*/" : "\n");
         if (!end)
             return LANGUAGE_CUDA;
