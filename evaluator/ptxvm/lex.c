@@ -52,7 +52,7 @@ static void skip_line(struct ptx_lex *l)
 /* At the opening of a block comment. False if it does not end. */
 static bool skip_comment(struct ptx_lex *l)
 {
-    for (l->at += 2; l->end - l->at >= 2; ) {
+    for (l->at += 2; l->end - l->at >= 2;) {
         char c = *l->at++;
         if (c == '\n')
             new_line(l);
@@ -185,7 +185,8 @@ static void read_float_bits(struct ptx_lex *l, int digits, enum ptx_token kind)
     l->value = 0;
     for (int i = 0; i < digits; i++) {
         if (l->at >= l->end || digit_value(*l->at) >= 16) {
-            fail(l, digits == 8 ? "0f needs 8 hexadecimal digits" : "0d needs 16 hexadecimal digits");
+            fail(l,
+                 digits == 8 ? "0f needs 8 hexadecimal digits" : "0d needs 16 hexadecimal digits");
             return;
         }
         l->value = l->value << 4 | digit_value(*l->at++);
@@ -227,7 +228,7 @@ static bool is_decimal_float(const struct ptx_lex *l, const char **end)
         p++;
     if (p < l->end && *p == '.') {
         is_float = true;
-        for (p++; p < l->end && is_digit(*p); )
+        for (p++; p < l->end && is_digit(*p);)
             p++;
     }
     if (p < l->end && (*p | 32) == 'e') {

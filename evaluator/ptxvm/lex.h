@@ -36,11 +36,11 @@ struct ptx_lex {
     int kind; /* enum ptx_token or a character */
     const char *text;
     uint32_t len;
-    uint32_t hash;        /* ptx_hash() of the text: names only */
+    uint32_t hash; /* ptx_hash() of the text: names only */
     uint64_t value;
-    bool is_unsigned;     /* TOK_INT with suffix U or above INT64_MAX */
+    bool is_unsigned;                  /* TOK_INT with suffix U or above INT64_MAX */
     uint32_t token_line, token_column; /* where the token begins, both from 1 */
-    const char *error;    /* static text */
+    const char *error;                 /* static text */
 };
 
 void ptx_lex_init(struct ptx_lex *l, const char *text, size_t len);

@@ -195,15 +195,24 @@ static void init_lists(struct parser *p)
         struct ptx_list *list;
         size_t item_bytes;
     } lists[] = {
-        {&p->name_infos, sizeof(struct name)},    {&p->defs, sizeof(struct def)},
-        {&p->pending, sizeof(struct pending)},    {&p->forms, sizeof(struct ptx_form)},
-        {&p->funcs, sizeof(struct ptx_func)},     {&p->vars, sizeof(struct ptx_var)},
-        {&p->locs, sizeof(struct ptx_loc)},       {&p->files, sizeof(struct ptx_file)},
-        {&p->instrs, sizeof(struct ptx_instr)},   {&p->operands, sizeof(struct ptx_operand)},
-        {&p->reg_types, sizeof(uint8_t)},         {&p->reg_ranges, sizeof(struct ptx_reg_range)},
-        {&p->labels, sizeof(struct ptx_label)},   {&p->targets, sizeof(struct ptx_targets)},
-        {&p->protos, sizeof(struct ptx_proto)},   {&p->stack, sizeof(struct ptx_operand)},
-        {&p->bytes, sizeof(uint8_t)},             {&p->relocs, sizeof(struct ptx_reloc)},
+        {&p->name_infos, sizeof(struct name)},
+        {&p->defs, sizeof(struct def)},
+        {&p->pending, sizeof(struct pending)},
+        {&p->forms, sizeof(struct ptx_form)},
+        {&p->funcs, sizeof(struct ptx_func)},
+        {&p->vars, sizeof(struct ptx_var)},
+        {&p->locs, sizeof(struct ptx_loc)},
+        {&p->files, sizeof(struct ptx_file)},
+        {&p->instrs, sizeof(struct ptx_instr)},
+        {&p->operands, sizeof(struct ptx_operand)},
+        {&p->reg_types, sizeof(uint8_t)},
+        {&p->reg_ranges, sizeof(struct ptx_reg_range)},
+        {&p->labels, sizeof(struct ptx_label)},
+        {&p->targets, sizeof(struct ptx_targets)},
+        {&p->protos, sizeof(struct ptx_proto)},
+        {&p->stack, sizeof(struct ptx_operand)},
+        {&p->bytes, sizeof(uint8_t)},
+        {&p->relocs, sizeof(struct ptx_reloc)},
         {&p->text, sizeof(char)},
     };
     for (size_t i = 0; i < COUNT_OF(lists); i++)
@@ -212,10 +221,11 @@ static void init_lists(struct parser *p)
 
 static void release(struct parser *p)
 {
-    struct ptx_list *lists[] = {&p->name_infos, &p->defs,       &p->pending, &p->forms,  &p->funcs,
-                                &p->vars,       &p->locs,       &p->files,   &p->instrs, &p->operands,
-                                &p->reg_types,  &p->reg_ranges, &p->labels,  &p->targets, &p->protos,
-                                &p->stack,      &p->bytes,      &p->relocs,  &p->text};
+    struct ptx_list *lists[] = {&p->name_infos, &p->defs,     &p->pending,   &p->forms,
+                                &p->funcs,      &p->vars,     &p->locs,      &p->files,
+                                &p->instrs,     &p->operands, &p->reg_types, &p->reg_ranges,
+                                &p->labels,     &p->targets,  &p->protos,    &p->stack,
+                                &p->bytes,      &p->relocs,   &p->text};
     struct ptx_strings *tables[] = {&p->ops, &p->words, &p->sregs, &p->names, &p->form_texts};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         ptx_list_release(lists[i], &p->arena);

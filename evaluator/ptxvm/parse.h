@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * State shared by the parts of the PTX parser (parse*.c); nobody else includes this.
  *
- * Errors leave by parse_fail(), which jumps back to ptx_parse(): no part checks another's success, and
- * everything that must be released hangs on `struct parser`.
+ * Errors leave by parse_fail(), which jumps back to ptx_parse(): no part checks another's success,
+ * and everything that must be released hangs on `struct parser`.
  *
  * Names are numbered once (parser.names) and a name knows its innermost definition, so that looking
  * one up is an array access; closing a scope pops its definitions. Only labels may be used before
@@ -71,7 +71,8 @@ struct parser {
 
     uint32_t func; /* being read, or PTX_NONE */
     uint32_t loc;  /* in force */
-    struct ptx_list instrs, operands, reg_types, reg_ranges, labels, targets, protos; /* of `func` */
+    /* Of `func`. */
+    struct ptx_list instrs, operands, reg_types, reg_ranges, labels, targets, protos;
 
     struct ptx_list stack; /* operands of unfinished lists and of the unfinished instruction */
     struct ptx_list bytes, relocs; /* of the initialiser being read */
@@ -105,7 +106,7 @@ void *parse_alloc(struct parser *p, size_t bytes);
 char *parse_text(struct parser *p, const char *text, size_t len); /* copy into the arena */
 /* `n` > 0 more zeroed items at the end of a list; valid until the next push. */
 void *parse_push(struct parser *p, struct ptx_list *l, uint32_t n);
-/* Copies items from `first` on into the arena and drops them from the list. NULL if there are none. */
+/* Moves the items from `first` on into the arena. NULL if there are none. */
 void *parse_keep(struct parser *p, struct ptx_list *l, uint32_t first);
 #define ITEM(list, type, i) (&((type *)(list).items)[i])
 
@@ -114,7 +115,7 @@ void parse_directives(struct parser *p); /* parse_module.c: the whole text */
 /* parse_names.c */
 uint32_t name_intern(struct parser *p); /* number of the current TOK_NAME */
 uint32_t name_intern_text(struct parser *p, const char *text, size_t len); /* text is borrowed */
-const char *name_text(const struct parser *p, uint32_t name, int *len); /* for "%.*s" */
+const char *name_text(const struct parser *p, uint32_t name, int *len);    /* for "%.*s" */
 /* Innermost definition that covers the name (a register of a range included), or NULL. */
 const struct def *name_lookup(const struct parser *p, uint32_t name);
 void name_define(struct parser *p, uint32_t name, struct place place, struct def def);
@@ -150,10 +151,10 @@ void parse_registers(struct parser *p); /* after .reg, up to and with the ';' */
 /* "(.param .u32 a, …)", appended to parser.vars; the number of them. Defines nothing. */
 uint32_t parse_params(struct parser *p);
 uint32_t reg_declare(struct parser *p, const char *name, enum ptx_type type, uint8_t width,
-                     uint32_t count, bool numbered); /* first register */
+                     uint32_t count, bool numbered);  /* first register */
 enum ptx_space space_of_word(const struct parser *p); /* of the current TOK_WORD, or NONE */
 
-/* parse_init.c: the initialiser of var number `var` after '='; dims[0] may be 0 for "count them". */
+/* parse_init.c: the initialiser of var `var` after '='; dims[0] may be 0 for "count them". */
 void parse_initialiser(struct parser *p, uint32_t var, const uint64_t *dims, unsigned dim_count);
 
 /* parse_instr.c, parse_operand.c */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constant expressions: the operators of C on 64-bit integers and doubles, casts (.s64) and (.u64),
- * and WARP_SZ. Signed overflow wraps; a shift by 64 or more gives what shifting one by one would. */
+ * and WARP_SZ. Signed overflow wraps; a shift by 64 or more is 64 shifts by one. */
 #include "evaluator/ptxvm/parse.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/util.h"
@@ -15,9 +14,9 @@ static const struct binary {
     int token;
     int strength;
 } binaries[] = {
-    {TOK_OR_OR, 1}, {TOK_AND_AND, 2}, {'|', 3},     {'^', 4},     {'&', 5},     {TOK_EQ, 6},
-    {TOK_NE, 6},    {'<', 7},         {'>', 7},     {TOK_LE, 7},  {TOK_GE, 7},  {TOK_SHL, 8},
-    {TOK_SHR, 8},   {'+', 9},         {'-', 9},     {'*', 10},    {'/', 10},    {'%', 10},
+    {TOK_OR_OR, 1}, {TOK_AND_AND, 2}, {'|', 3}, {'^', 4},    {'&', 5},    {TOK_EQ, 6},
+    {TOK_NE, 6},    {'<', 7},         {'>', 7}, {TOK_LE, 7}, {TOK_GE, 7}, {TOK_SHL, 8},
+    {TOK_SHR, 8},   {'+', 9},         {'-', 9}, {'*', 10},   {'/', 10},   {'%', 10},
 };
 
 static bool is_warp_size(const struct parser *p)
@@ -68,17 +67,26 @@ static bool truth(struct constant c)
 static struct constant float_binary(struct parser *p, int op, double a, double b)
 {
     switch (op) {
-    case '+': return from_double(a + b);
-    case '-': return from_double(a - b);
-    case '*': return from_double(a * b);
-    case '/': return from_double(b != 0 ? a / b : a != a || a == 0 ? NAN : copysign(INFINITY, a) *
-                                                                           copysign(1, b));
-    case '<': return from_int(a < b, false);
-    case '>': return from_int(a > b, false);
-    case TOK_LE: return from_int(a <= b, false);
-    case TOK_GE: return from_int(a >= b, false);
-    case TOK_EQ: return from_int(a == b, false);
-    case TOK_NE: return from_int(a != b, false);
+    case '+':
+        return from_double(a + b);
+    case '-':
+        return from_double(a - b);
+    case '*':
+        return from_double(a * b);
+    case '/':
+        return from_double(a / b); /* by zero: infinity or NaN, as IEEE 754 has it */
+    case '<':
+        return from_int(a < b, false);
+    case '>':
+        return from_int(a > b, false);
+    case TOK_LE:
+        return from_int(a <= b, false);
+    case TOK_GE:
+        return from_int(a >= b, false);
+    case TOK_EQ:
+        return from_int(a == b, false);
+    case TOK_NE:
+        return from_int(a != b, false);
     }
     parse_fail(p, "this operator needs integers");
 }
@@ -110,22 +118,36 @@ static struct constant int_binary(struct parser *p, int op, struct constant x, s
     bool u = x.is_unsigned || y.is_unsigned;
     bool less = u ? a < b : (int64_t)a < (int64_t)b;
     switch (op) {
-    case '+': return from_int(a + b, u);
-    case '-': return from_int(a - b, u);
-    case '*': return from_int(a * b, u);
+    case '+':
+        return from_int(a + b, u);
+    case '-':
+        return from_int(a - b, u);
+    case '*':
+        return from_int(a * b, u);
     case '/':
-    case '%': return from_int(divide(p, op, a, b, u), u);
-    case '&': return from_int(a & b, u);
-    case '|': return from_int(a | b, u);
-    case '^': return from_int(a ^ b, u);
+    case '%':
+        return from_int(divide(p, op, a, b, u), u);
+    case '&':
+        return from_int(a & b, u);
+    case '|':
+        return from_int(a | b, u);
+    case '^':
+        return from_int(a ^ b, u);
     case TOK_SHL:
-    case TOK_SHR: return from_int(shift(op, a, b, x.is_unsigned), x.is_unsigned);
-    case '<': return from_int(less, false);
-    case '>': return from_int(!less && a != b, false);
-    case TOK_LE: return from_int(less || a == b, false);
-    case TOK_GE: return from_int(!less, false);
-    case TOK_EQ: return from_int(a == b, false);
-    default: return from_int(a != b, false);
+    case TOK_SHR:
+        return from_int(shift(op, a, b, x.is_unsigned), x.is_unsigned);
+    case '<':
+        return from_int(less, false);
+    case '>':
+        return from_int(!less && a != b, false);
+    case TOK_LE:
+        return from_int(less || a == b, false);
+    case TOK_GE:
+        return from_int(!less, false);
+    case TOK_EQ:
+        return from_int(a == b, false);
+    default:
+        return from_int(a != b, false);
     }
 }
 

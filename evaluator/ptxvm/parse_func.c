@@ -264,9 +264,8 @@ void parse_function(struct parser *p, bool is_entry, enum ptx_linkage linkage)
     for (uint32_t i = first; i < p->vars.count; i++)
         ITEM(p->vars, struct ptx_var, i)->func = p->func;
     struct ptx_func *f = ITEM(p->funcs, struct ptx_func, p->func);
-    if (f->first_var != PTX_NONE &&
-        (f->return_count != returns || f->param_count != params ||
-         !same_params(p, f->first_var, first, returns + params)))
+    if (f->first_var != PTX_NONE && (f->return_count != returns || f->param_count != params ||
+                                     !same_params(p, f->first_var, first, returns + params)))
         parse_fail_at(p, place, "'%s' is declared differently before", f->name);
     while (parse_is(p, TOK_WORD))
         parse_directive(p, f);

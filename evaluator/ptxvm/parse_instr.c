@@ -121,10 +121,8 @@ static uint32_t parse_guard(struct parser *p, bool *negated)
 
 static void parse_instruction(struct parser *p, uint32_t guard, bool guard_negated)
 {
-    struct ptx_instr i = {.guard = guard,
-                          .guard_negated = guard_negated,
-                          .loc = p->loc,
-                          .line = p->lex.token_line};
+    struct ptx_instr i = {
+        .guard = guard, .guard_negated = guard_negated, .loc = p->loc, .line = p->lex.token_line};
     i.form = parse_form(p);
     if (ITEM(p->forms, struct ptx_form, i.form)->op == PTX_OP_call) {
         parse_call_operands(p);

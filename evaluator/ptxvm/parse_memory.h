@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of one parse: an arena that lives as long as the module, lists that grow while a thing of
- * unknown length is read, and a table that gives equal strings equal numbers. All draw on one budget,
- * so that no input makes the parser hold more than a stated multiple of its length. */
+ * unknown length is read, and a table that gives equal strings equal numbers. All draw on one
+ * budget, so that no input makes the parser hold more than a stated multiple of its length. */
 #ifndef EVALUATOR_PTXVM_PARSE_MEMORY_H
 #define EVALUATOR_PTXVM_PARSE_MEMORY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Directives of a PTX module: its head, files and sections, aliases, and what leads to functions and
- * variables. */
+ * Directives of a PTX module: its head, files and sections, aliases, and what leads to functions
+ * and variables. */
 #include "evaluator/ptxvm/parse.h"
 
 #include <stdlib.h>
@@ -75,8 +75,9 @@ static const struct {
     const char *word;
     void (*parse)(struct parser *p);
 } simple[] = {
-    {"file", parse_file},           {"section", parse_section}, {"alias", parse_alias},
-    {"pragma", parse_module_pragma}, {"loc", parse_module_loc},
+    {"file", parse_file},      {"section", parse_section},
+    {"alias", parse_alias},    {"pragma", parse_module_pragma},
+    {"loc", parse_module_loc},
 };
 
 static enum ptx_linkage parse_linkage(struct parser *p)

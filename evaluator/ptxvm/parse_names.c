@@ -46,8 +46,8 @@ static uint32_t intern(struct parser *p, const char *text, uint32_t len, uint32_
         parse_fail_memory(p);
     if (name == p->name_infos.count) {
         struct name *n = parse_push(p, &p->name_infos, 1);
-        *n = (struct name){.def = PTX_NONE, .range = PTX_NONE, .numbered = PTX_NONE,
-                           .prefix = PTX_NONE};
+        *n = (struct name){
+            .def = PTX_NONE, .range = PTX_NONE, .numbered = PTX_NONE, .prefix = PTX_NONE};
         split_number(p, name, text, len); /* recurses once: a prefix does not end in a digit */
     }
     return name;

@@ -7,7 +7,8 @@
 
 #include "core/util.h"
 
-/* `base` of a LABEL operand on the stack: `index` is a name that awaits its label, `value` a place. */
+/* `base` of a LABEL operand on the stack: `index` is a name that awaits its label, `value` a place.
+ */
 enum { AWAITS_LABEL = 0xff };
 
 static void push(struct parser *p, struct ptx_operand o)
@@ -103,7 +104,8 @@ static uint32_t find_sreg(const struct parser *p, const char *text, uint32_t len
     return ptx_strings_find(&p->sregs, text, len, ptx_hash(text, len));
 }
 
-/* The current name has no definition that could stand here: a special register or a label to come. */
+/* The current name has no definition that could stand here: a special register or a label to come.
+ */
 static void push_unknown(struct parser *p, uint32_t name)
 {
     struct place place = parse_place(p);
@@ -117,10 +119,11 @@ static void push_unknown(struct parser *p, uint32_t name)
             parse_fail(p, "undefined name '%.*s'", parse_shown(len), text);
         push(p, (struct ptx_operand){.kind = PTX_OPERAND_SREG, .index = sreg});
     } else {
-        push(p, (struct ptx_operand){.kind = PTX_OPERAND_LABEL,
-                                     .base = AWAITS_LABEL,
-                                     .index = name,
-                                     .value = (int64_t)((uint64_t)place.line << 32 | place.column)});
+        push(p,
+             (struct ptx_operand){.kind = PTX_OPERAND_LABEL,
+                                  .base = AWAITS_LABEL,
+                                  .index = name,
+                                  .value = (int64_t)((uint64_t)place.line << 32 | place.column)});
     }
     parse_next(p);
 }
@@ -171,8 +174,10 @@ static void parse_name_operand(struct parser *p, uint8_t negated)
     if (negated && d->kind != DEF_REG && d->kind != DEF_RANGE)
         parse_fail(p, "'%.*s' is no register to negate", TOKEN_ARGS(p));
     static const uint8_t kinds[] = {
-        [DEF_FUNC] = PTX_OPERAND_FUNC,       [DEF_LABEL] = PTX_OPERAND_LABEL,
-        [DEF_TARGETS] = PTX_OPERAND_TARGETS, [DEF_PROTO] = PTX_OPERAND_PROTO,
+        [DEF_FUNC] = PTX_OPERAND_FUNC,
+        [DEF_LABEL] = PTX_OPERAND_LABEL,
+        [DEF_TARGETS] = PTX_OPERAND_TARGETS,
+        [DEF_PROTO] = PTX_OPERAND_PROTO,
     };
     switch ((enum def_kind)d->kind) {
     case DEF_REG:
@@ -214,8 +219,9 @@ static void parse_base(struct parser *p)
     parse_name_operand(p, false); /* takes the offset after a variable */
     const struct ptx_operand *base = ITEM(p->stack, struct ptx_operand, at);
     if (base->kind != PTX_OPERAND_REG && base->kind != PTX_OPERAND_VAR)
-        parse_fail_at(p, place, base->kind == PTX_OPERAND_LABEL ? "undefined name '%.*s'"
-                                                                : "'%.*s' is no address",
+        parse_fail_at(p, place,
+                      base->kind == PTX_OPERAND_LABEL ? "undefined name '%.*s'"
+                                                      : "'%.*s' is no address",
                       len, text);
     o.base = base->kind == PTX_OPERAND_REG ? PTX_BASE_REG : PTX_BASE_VAR;
     o.index = base->index;
@@ -295,8 +301,8 @@ void parse_operand(struct parser *p)
     uint32_t base = p->stack.count;
     parse_single(p);
     uint8_t kind = ITEM(p->stack, struct ptx_operand, base)->kind;
-    bool can_pair = kind == PTX_OPERAND_REG || kind == PTX_OPERAND_SINK ||
-                    kind == PTX_OPERAND_VECTOR;
+    bool can_pair =
+        kind == PTX_OPERAND_REG || kind == PTX_OPERAND_SINK || kind == PTX_OPERAND_VECTOR;
     if (can_pair && parse_accept(p, '|')) {
         parse_single(p);
         make_list(p, PTX_OPERAND_PAIR, base);

@@ -11,8 +11,9 @@ enum { ALIGN_MAX = 1 << 20 };
 static const struct {
     const char *word;
     enum ptx_space space;
-} spaces[] = {{"reg", PTX_SPACE_REG},       {"param", PTX_SPACE_PARAM},   {"shared", PTX_SPACE_SHARED},
-              {"local", PTX_SPACE_LOCAL},   {"global", PTX_SPACE_GLOBAL}, {"const", PTX_SPACE_CONST}};
+} spaces[] = {{"reg", PTX_SPACE_REG},       {"param", PTX_SPACE_PARAM},
+              {"shared", PTX_SPACE_SHARED}, {"local", PTX_SPACE_LOCAL},
+              {"global", PTX_SPACE_GLOBAL}, {"const", PTX_SPACE_CONST}};
 
 enum ptx_space space_of_word(const struct parser *p)
 {
@@ -72,8 +73,8 @@ static uint8_t vector_of_word(const struct parser *p)
 
 static void parse_type(struct parser *p, struct var_spec *spec)
 {
-    uint32_t word = ptx_strings_find(&p->words, p->lex.text, p->lex.len,
-                                     ptx_hash(p->lex.text, p->lex.len));
+    uint32_t word =
+        ptx_strings_find(&p->words, p->lex.text, p->lex.len, ptx_hash(p->lex.text, p->lex.len));
     if (word >= PTX_TYPE_COUNT)
         parse_fail(p, "unknown directive or type '.%.*s'", TOKEN_ARGS(p));
     if (word > PTX_TYPE_LAST_VARIABLE)

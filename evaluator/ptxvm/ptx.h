@@ -2,11 +2,11 @@
  * PTX text to an immutable, compact intermediate form: ids instead of strings, registers as dense
  * indices, symbols and labels resolved. The grammar is generic. An instruction is a *form* (its
  * mnemonic with all suffix words, interned once per module), an optional guard and a list of
- * operands. What a form means and which operands it takes is not the parser's business: the executor
- * decodes each of the few hundred distinct forms of a module once.
+ * operands. What a form means and which operands it takes is not the parser's business: the
+ * executor decodes each of the few hundred distinct forms of a module once.
  *
- *     @!%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd2+16], 64, [%r3];
- *     guard  form: op cp, words async, bulk, shared::cluster, global, …         four operands
+ *     @!%p1 cp.async.bulk.shared::cluster.global [%r1], [%rd2+16], 64, [%r3];
+ *     guard form: op cp, words async, bulk, …      four operands
  *
  * Mnemonics, words, types and special registers are rows of ptx_ops.def, ptx_words.def,
  * ptx_types.def, ptx_sregs.def. An unknown one is an error that names it with line and column.
@@ -95,12 +95,12 @@ enum ptx_linkage {
 
 /* A mnemonic with its suffix words, in order. Equal texts share one form. */
 struct ptx_form {
-    const char *text;             /* as written: "mad.lo.s32" */
-    uint16_t op;                  /* enum ptx_op */
+    const char *text; /* as written: "mad.lo.s32" */
+    uint16_t op;      /* enum ptx_op */
     uint8_t word_count, type_count;
     uint16_t words[PTX_MAX_WORDS]; /* enum ptx_word */
-    uint8_t types[PTX_MAX_TYPES];  /* the words that are types, in order; PTX_TYPE_NONE after them */
-    uint16_t m, n, k;              /* shape m64n256k16; k 0 in m8n8; all 0 without a shape */
+    uint8_t types[PTX_MAX_TYPES]; /* the words that are types, in order; PTX_TYPE_NONE after them */
+    uint16_t m, n, k;             /* shape m64n256k16; k 0 in m8n8; all 0 without a shape */
     uint64_t has[(PTX_WORD_COUNT + 63) / 64]; /* set of words: ask ptx_form_has() */
 };
 
@@ -118,11 +118,11 @@ enum ptx_operand_kind {
     PTX_OPERAND_TARGETS, /* index: func->targets (brx.idx, indirect call) */
     PTX_OPERAND_PROTO,   /* index: func->protos (indirect call) */
     PTX_OPERAND_MEM,     /* [base+value]: see `base`; index: register or variable */
-    PTX_OPERAND_INDEXED, /* var[reg+i]: list of MEM (var, its value i elements in bytes) and REG: the
-                            register counts elements of the variable */
+    PTX_OPERAND_INDEXED, /* var[reg+i]: list of MEM (var, its value i elements in bytes) and REG:
+                            the register counts elements of the variable */
     PTX_OPERAND_VECTOR,  /* {a, b, …}: list */
     PTX_OPERAND_PAIR,    /* d|p: list of two */
-    PTX_OPERAND_ADDRESS, /* [base, …]: list; the first is MEM, then coordinates (VECTOR) and others */
+    PTX_OPERAND_ADDRESS, /* [base, …]: list of MEM, then coordinates (VECTOR) or others */
     PTX_OPERAND_TUPLE,   /* (a, b): list: arguments or results of a call */
 };
 
@@ -143,8 +143,8 @@ struct ptx_operand {
     int64_t value;
 };
 
-/* The operands are func->operands[operands … operands + operand_count). `call` is normalised to four:
- * TUPLE of results, callee (FUNC or REG), TUPLE of arguments, PROTO or TARGETS or SINK. */
+/* The operands are func->operands[operands … operands + operand_count). `call` is normalised to
+ * four: TUPLE of results, callee (FUNC or REG), TUPLE of arguments, PROTO or TARGETS or SINK. */
 struct ptx_instr {
     uint32_t form; /* module->forms */
     uint32_t operands;
@@ -168,12 +168,12 @@ struct ptx_targets {
 
 /* A place in memory that pointers in an initialiser fill: the address of a variable or function. */
 struct ptx_reloc {
-    uint64_t offset;   /* byte in the variable */
-    uint8_t bytes;     /* written there: 1 to 8 */
-    uint8_t shift;     /* right shift before, for mask(): 0, 8, …, 56 */
-    bool is_func;      /* index is into module->funcs */
-    bool generic;      /* generic(sym): its generic address */
-    uint32_t index;    /* module->vars or module->funcs */
+    uint64_t offset; /* byte in the variable */
+    uint8_t bytes;   /* written there: 1 to 8 */
+    uint8_t shift;   /* right shift before, for mask(): 0, 8, …, 56 */
+    bool is_func;    /* index is into module->funcs */
+    bool generic;    /* generic(sym): its generic address */
+    uint32_t index;  /* module->vars or module->funcs */
     int64_t addend;
 };
 
@@ -188,13 +188,13 @@ struct ptx_var {
     uint32_t align;  /* bytes, a power of two */
     uint64_t count;  /* elements of an array; 0: scalar (or vector), or `unsized` */
     uint64_t size;   /* bytes; 0 when unsized */
-    uint64_t offset; /* parameters: byte offset among the function's parameters, as the ABI lays them */
-    bool unsized;    /* .extern .shared .b8 smem[]; or the last, variadic .param[] */
-    bool is_ptr;     /* .ptr attribute on a parameter */
-    uint8_t ptr_space;   /* enum ptx_space; NONE: generic */
+    uint64_t offset; /* parameters: bytes from the start of the parameter buffer */
+    bool unsized;      /* .extern .shared .b8 smem[]; or the last, variadic .param[] */
+    bool is_ptr;       /* .ptr attribute on a parameter */
+    uint8_t ptr_space; /* enum ptx_space; NONE: generic */
     uint32_t ptr_align;
-    uint32_t reg;    /* first register when space is REG, else PTX_NONE */
-    bool managed;    /* .attribute(.managed) */
+    uint32_t reg; /* first register when space is REG, else PTX_NONE */
+    bool managed; /* .attribute(.managed) */
     uint32_t line;
     const uint8_t *init; /* init_bytes of it; the rest up to `size` is zero; NULL: all zero */
     uint64_t init_bytes;
@@ -210,11 +210,11 @@ struct ptx_proto {
     bool noreturn;
 };
 
-/* A run of registers that were declared together: name, or name0 … name(count-1) when numbered. */
+/* Registers that were declared together: name, or name0 … name(count-1) when numbered. */
 struct ptx_reg_range {
     const char *name;
     uint32_t first, count;
-    uint8_t type; /* enum ptx_type */
+    uint8_t type;   /* enum ptx_type */
     uint8_t vector; /* 1, or 2, 4: count is then a multiple of it, components x y z w */
     bool numbered;
 };
@@ -266,8 +266,8 @@ struct ptx_file {
 };
 
 struct ptx_module {
-    uint32_t version; /* 10 * major + minor: 90 is PTX 9.0 */
-    const char *target; /* first word of .target: "sm_90a" */
+    uint32_t version;      /* 10 * major + minor: 90 is PTX 9.0 */
+    const char *target;    /* first word of .target: "sm_90a" */
     uint32_t address_size; /* bits: 32 or 64 */
     const struct ptx_form *forms;
     uint32_t form_count;
@@ -282,8 +282,9 @@ struct ptx_module {
     size_t memory_bytes; /* held by the arena */
 };
 
-/* Parses one module. NULL on error: f->code is ERR_INVALID, ERR_TOO_LARGE or ERR_NO_MEMORY and f->detail begins with
- * "line:column: ". `text` need not be NUL-terminated and is not kept. Free with ptx_free(). */
+/* Parses one module. NULL on error: f->code is ERR_INVALID, ERR_TOO_LARGE or ERR_NO_MEMORY and
+ * f->detail begins with "line:column: ". `text` need not be NUL-terminated and is not kept. Free
+ * with ptx_free(). */
 struct ptx_module *ptx_parse(const char *text, size_t len, struct fault *f);
 void ptx_free(struct ptx_module *m); /* NULL is fine */
 

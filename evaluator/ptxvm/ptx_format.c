@@ -78,14 +78,6 @@ static void print_reg(const struct printer *p, uint32_t reg)
         buf_addf(p->out, ".%c", components[at % r->vector & 3]);
 }
 
-static void print_label(const struct printer *p, uint32_t label)
-{
-    if (p->canonical)
-        buf_addf(p->out, "$L%u", label);
-    else
-        buf_adds(p->out, p->fn->labels[label].name);
-}
-
 static void print_var(const struct printer *p, uint32_t var)
 {
     const struct ptx_var *v = &p->m->vars[var];
@@ -144,8 +136,10 @@ static void print_pair(const struct printer *p, const struct ptx_operand *o)
 
 /* How a list opens and closes. */
 static const char brackets[][2] = {
-    [PTX_OPERAND_MEM] = "[]", [PTX_OPERAND_ADDRESS] = "[]",
-    [PTX_OPERAND_VECTOR] = "{}", [PTX_OPERAND_TUPLE] = "()",
+    [PTX_OPERAND_MEM] = "[]",
+    [PTX_OPERAND_ADDRESS] = "[]",
+    [PTX_OPERAND_VECTOR] = "{}",
+    [PTX_OPERAND_TUPLE] = "()",
 };
 
 static void print_bracketed(const struct printer *p, const struct ptx_operand *o)
@@ -160,16 +154,55 @@ static void print_bracketed(const struct printer *p, const struct ptx_operand *o
     buf_add(p->out, &brackets[o->kind][1], 1);
 }
 
-static void print_operand(const struct printer *p, const struct ptx_operand *o)
+/* "$T1" canonically, else the name in the source. */
+static void print_numbered(const struct printer *p, char letter, uint32_t number, const char *name)
 {
-    if (o->negated)
-        buf_adds(p->out, p->fn->reg_types[o->index] == PTX_TYPE_pred ? "!" : "-");
+    if (p->canonical)
+        buf_addf(p->out, "$%c%u", letter, number);
+    else
+        buf_adds(p->out, name);
+}
+
+/* What has a name: false if the operand is of another kind. */
+static bool print_named(const struct printer *p, const struct ptx_operand *o)
+{
     switch ((enum ptx_operand_kind)o->kind) {
     case PTX_OPERAND_REG:
         print_reg(p, o->index);
         if (o->value)
             buf_addf(p->out, ".%s", ptx_word_name((enum ptx_word)o->value));
-        break;
+        return true;
+    case PTX_OPERAND_SREG:
+        buf_adds(p->out, ptx_sreg_name((enum ptx_sreg)o->index));
+        return true;
+    case PTX_OPERAND_VAR:
+        print_var(p, o->index);
+        print_offset(p, o->value);
+        return true;
+    case PTX_OPERAND_FUNC:
+        buf_adds(p->out, p->m->funcs[o->index].name);
+        return true;
+    case PTX_OPERAND_LABEL:
+        print_numbered(p, 'L', o->index, p->fn->labels[o->index].name);
+        return true;
+    case PTX_OPERAND_TARGETS:
+        print_numbered(p, 'T', o->index, p->fn->targets[o->index].name);
+        return true;
+    case PTX_OPERAND_PROTO:
+        print_numbered(p, 'P', o->index, p->fn->protos[o->index].name);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void print_operand(const struct printer *p, const struct ptx_operand *o)
+{
+    if (o->negated)
+        buf_adds(p->out, p->fn->reg_types[o->index] == PTX_TYPE_pred ? "!" : "-");
+    if (print_named(p, o))
+        return;
+    switch ((enum ptx_operand_kind)o->kind) {
     case PTX_OPERAND_INT:
         buf_addf(p->out, "%" PRId64, o->value);
         break;
@@ -179,33 +212,8 @@ static void print_operand(const struct printer *p, const struct ptx_operand *o)
     case PTX_OPERAND_F64:
         buf_addf(p->out, "0d%016" PRIX64, (uint64_t)o->value);
         break;
-    case PTX_OPERAND_SREG:
-        buf_adds(p->out, ptx_sreg_name((enum ptx_sreg)o->index));
-        break;
     case PTX_OPERAND_SINK:
         buf_adds(p->out, "_");
-        break;
-    case PTX_OPERAND_VAR:
-        print_var(p, o->index);
-        print_offset(p, o->value);
-        break;
-    case PTX_OPERAND_FUNC:
-        buf_adds(p->out, p->m->funcs[o->index].name);
-        break;
-    case PTX_OPERAND_LABEL:
-        print_label(p, o->index);
-        break;
-    case PTX_OPERAND_TARGETS:
-        if (p->canonical)
-            buf_addf(p->out, "$T%u", o->index);
-        else
-            buf_adds(p->out, p->fn->targets[o->index].name);
-        break;
-    case PTX_OPERAND_PROTO:
-        if (p->canonical)
-            buf_addf(p->out, "$P%u", o->index);
-        else
-            buf_adds(p->out, p->fn->protos[o->index].name);
         break;
     case PTX_OPERAND_INDEXED:
         print_indexed(p, o);
@@ -213,12 +221,8 @@ static void print_operand(const struct printer *p, const struct ptx_operand *o)
     case PTX_OPERAND_PAIR:
         print_pair(p, o);
         break;
-    case PTX_OPERAND_MEM:
-    case PTX_OPERAND_ADDRESS:
-    case PTX_OPERAND_VECTOR:
-    case PTX_OPERAND_TUPLE:
+    default:
         print_bracketed(p, o);
-        break;
     }
 }
 

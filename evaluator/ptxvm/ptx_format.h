@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between ptx_format.c and ptx_format_module.c. A whole module is written canonically: its scopes are
- * gone, so registers, labels and variables of a function get names made of their numbers ("%r0_12",
+ * Between ptx_format.c and ptx_format_module.c. A whole module is written canonically: its scopes
+ * are gone, so registers, labels and variables of a function get names made of their numbers
+ * ("%r0_12",
  * "$L3", "$v1"), and writing, parsing and writing again gives the same text. */
 #ifndef EVALUATOR_PTXVM_PTX_FORMAT_H
 #define EVALUATOR_PTXVM_PTX_FORMAT_H

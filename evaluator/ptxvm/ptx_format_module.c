@@ -6,11 +6,8 @@
 #include <string.h>
 
 static const char *const linkages[] = {
-    [PTX_LINK_LOCAL] = "",
-    [PTX_LINK_VISIBLE] = ".visible ",
-    [PTX_LINK_EXTERN] = ".extern ",
-    [PTX_LINK_WEAK] = ".weak ",
-    [PTX_LINK_COMMON] = ".common ",
+    [PTX_LINK_LOCAL] = "",      [PTX_LINK_VISIBLE] = ".visible ", [PTX_LINK_EXTERN] = ".extern ",
+    [PTX_LINK_WEAK] = ".weak ", [PTX_LINK_COMMON] = ".common ",
 };
 
 static void print_name(const struct ptx_module *m, const struct ptx_var *v, struct buf *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target of the PTX parser: any bytes parse or fail with a place; what parses is written as PTX
- * that parses again and is written the same. */
+ * Fuzz target of the PTX parser: any bytes parse or fail with a place; what parses is written as
+ * PTX that parses again and is written the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Names of module scope may look like the canonical ones of a function ("$v0", "%r1_2") and hide them:
- * such a text, though right, is not written back faithfully. */
+/* Names of module scope may look like the canonical ones of a function ("$v0", "%r1_2") and hide
+ * them: such a text, though right, is not written back faithfully. */
 static bool has_canonical_name(const struct ptx_module *m)
 {
     for (uint32_t i = 0; i < m->func_count; i++)
@@ -36,7 +36,8 @@ static void check_round_trip(const struct ptx_module *m)
             abort();
         if (again) {
             ptx_format_module(again, &second);
-            if (second.failed || second.len != first.len || memcmp(first.data, second.data, first.len))
+            if (second.failed || second.len != first.len ||
+                memcmp(first.data, second.data, first.len))
                 abort();
         }
         ptx_free(again);

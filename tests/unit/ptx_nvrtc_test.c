@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The PTX parser against the real compiler: every tests/data/ptx_sources/<name>.cu goes through NVRTC
- * and the parser takes all of what comes out, and again what it writes itself. Skipped, with the
- * reason, where NVRTC is not installed. */
+ * The PTX parser against the real compiler: every tests/data/ptx_sources/<name>.cu goes through
+ * NVRTC and the parser takes all of what comes out, and again what it writes itself. Skipped, with
+ * the reason, where NVRTC is not installed. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,8 +51,8 @@ static bool load_nvrtc(void)
         const char *name;
         void *slot;
     } symbols[] = {
-        {"nvrtcCreateProgram", &nvrtc.create},      {"nvrtcCompileProgram", &nvrtc.compile},
-        {"nvrtcGetPTXSize", &nvrtc.ptx_size},       {"nvrtcGetPTX", &nvrtc.ptx},
+        {"nvrtcCreateProgram", &nvrtc.create},       {"nvrtcCompileProgram", &nvrtc.compile},
+        {"nvrtcGetPTXSize", &nvrtc.ptx_size},        {"nvrtcGetPTX", &nvrtc.ptx},
         {"nvrtcGetProgramLogSize", &nvrtc.log_size}, {"nvrtcGetProgramLog", &nvrtc.log},
         {"nvrtcDestroyProgram", &nvrtc.destroy},
     };
@@ -72,7 +72,8 @@ static char *compile(const char *name, const char *arch)
     snprintf(include, sizeof include, "-I%s/include", cuda_home());
     snprintf(cccl, sizeof cccl, "-I%s/include/cccl", cuda_home());
     snprintf(target, sizeof target, "-arch=compute_%s", arch);
-    const char *options[] = {target, "-std=c++20", "-default-device", "-lineinfo", "-DNDEBUG", include, cccl};
+    const char *options[] = {target,  "-std=c++20", "-default-device", "-lineinfo", "-DNDEBUG",
+                             include, cccl};
     struct buf source;
     struct fault f;
     buf_init(&source, MIB);
@@ -166,14 +167,16 @@ static void check(const char *name, const char *arch, const enum ptx_op *ops, si
 static void test_barrier_pipeline(void **state)
 {
     (void)state;
-    const enum ptx_op ops[] = {PTX_OP_mbarrier, PTX_OP_cp, PTX_OP_barrier, PTX_OP_mapa, PTX_OP_shfl, PTX_OP_atom};
+    const enum ptx_op ops[] = {PTX_OP_mbarrier, PTX_OP_cp,   PTX_OP_barrier,
+                               PTX_OP_mapa,     PTX_OP_shfl, PTX_OP_atom};
     check("barrier_pipeline", "90a", ops, COUNT_OF(ops));
 }
 
 static void test_language(void **state)
 {
     (void)state;
-    const enum ptx_op ops[] = {PTX_OP_call, PTX_OP_brx, PTX_OP_div, PTX_OP_prmt, PTX_OP_shf, PTX_OP_redux, PTX_OP_match};
+    const enum ptx_op ops[] = {PTX_OP_call, PTX_OP_brx,   PTX_OP_div,  PTX_OP_prmt,
+                               PTX_OP_shf,  PTX_OP_redux, PTX_OP_match};
     check("language", "90a", ops, COUNT_OF(ops));
 }
 
@@ -187,7 +190,8 @@ static void test_narrow_types(void **state)
 static void test_hopper(void **state)
 {
     (void)state;
-    const enum ptx_op ops[] = {PTX_OP_wgmma, PTX_OP_cp, PTX_OP_setmaxnreg, PTX_OP_elect, PTX_OP_createpolicy, PTX_OP_tensormap};
+    const enum ptx_op ops[] = {PTX_OP_wgmma, PTX_OP_cp,           PTX_OP_setmaxnreg,
+                               PTX_OP_elect, PTX_OP_createpolicy, PTX_OP_tensormap};
     check("hopper", "90a", ops, COUNT_OF(ops));
 }
 

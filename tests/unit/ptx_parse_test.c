@@ -35,17 +35,20 @@ static struct ptx_module *must_parse(const char *text)
 /* A kernel around `body`, with registers of every kind, functions and variables. */
 static char *kernel(const char *body)
 {
-    char *text;
-    int len = asprintf(
-        &text, HEAD ".global .b32 g[4];\n.shared .align 16 .b8 s[64];\n.global .b32 words[8];\n"
-                 ".func (.param .b32 r) f (.param .b64 a) { st.param.b32 [r], 1; ret; }\n"
-                 ".func (.reg .b32 r) h (.reg .b32 a) { mov.b32 r, a; ret; }\n.func t;\n"
-                 ".visible .entry k(.param .u64 p0, .param .u32 p1)\n{\n"
-                 ".reg .pred %%p<4>;\n.reg .b16 %%h<4>;\n.reg .b32 %%r<8>;\n.reg .b64 %%rd<4>;\n"
-                 ".reg .f32 %%f<8>;\n.reg .v4 .f32 v, w<2>;\n%s\nret;\n}\n",
-        body);
-    assert_true(len > 0);
-    return text;
+    struct buf text;
+    buf_init(&text, MIB);
+    buf_adds(&text,
+             HEAD ".global .b32 g[4];\n.shared .align 16 .b8 s[64];\n.global .b32 words[8];\n"
+                  ".func (.param .b32 r) f (.param .b64 a) { st.param.b32 [r], 1; ret; }\n"
+                  ".func (.reg .b32 r) h (.reg .b32 a) { mov.b32 r, a; ret; }\n.func t;\n"
+                  ".visible .entry k(.param .u64 p0, .param .u32 p1)\n{\n"
+                  ".reg .pred %p<4>;\n.reg .b16 %h<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<4>;\n"
+                  ".reg .f32 %f<8>;\n.reg .v4 .f32 v, w<2>;\n");
+    buf_adds(&text, body);
+    buf_adds(&text, "\nret;\n}\n");
+    char *out = buf_take(&text, NULL);
+    assert_non_null(out);
+    return out;
 }
 
 /* The instructions of kernel k, each formatted, separated by '\n'; the last `ret;` is left out. */
@@ -68,8 +71,10 @@ static const struct {
     {"@%p1 bra L; @!%p2 bra.uni L; L:", "@%p1 bra L;\n@!%p2 bra.uni L;"},
     {"@ ! %p1 bra L; L:", "@!%p1 bra L;"},
     {"add .u32 %r1 , %r2,3 ;", "add.u32 %r1, %r2, 3;"},
-    {"wgmma.mma_async.sync.aligned\n\t.m64n8k16 .f32.bf16.bf16 {%f0,%f1,%f2,%f3}, %rd1, %rd2, %p1, 1, -1, 0, 1;",
-     "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, %p1, 1, -1, 0, 1;"},
+    {"wgmma.mma_async.sync.aligned\n\t.m64n8k16 .f32.bf16.bf16 {%f0,%f1,%f2,%f3}, %rd1, %rd2, %p1, "
+     "1, -1, 0, 1;",
+     "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, %p1, "
+     "1, -1, 0, 1;"},
     /* constants */
     {"mov.b32 %r1, 0x10; mov.b32 %r1, 017; mov.b32 %r1, 0b101; mov.b32 %r1, 5U;",
      "mov.b32 %r1, 16;\nmov.b32 %r1, 15;\nmov.b32 %r1, 5;\nmov.b32 %r1, 5;"},
@@ -77,33 +82,46 @@ static const struct {
      "mov.b32 %r1, 13;\nmov.b32 %r1, 13;\nmov.b32 %r1, 2;"},
     {"mov.b32 %r1, !3 + ~0; mov.b32 %r1, WARP_SZ-1; mov.b32 %r1, -WARP_SZ; mov.b32 %r1, 1.5 > 1.0;",
      "mov.b32 %r1, -1;\nmov.b32 %r1, 31;\nmov.b32 %r1, -32;\nmov.b32 %r1, 1;"},
-    {"mov.b64 %rd1, 18446744073709551615; mov.b64 %rd1, -9223372036854775808; mov.b64 %rd1, (.u64)(-1) >> 60;",
+    {"mov.b64 %rd1, 18446744073709551615; mov.b64 %rd1, -9223372036854775808; mov.b64 %rd1, "
+     "(.u64)(-1) >> 60;",
      "mov.b64 %rd1, -1;\nmov.b64 %rd1, -9223372036854775808;\nmov.b64 %rd1, 15;"},
     {"mov.b64 %rd1, -7 / 2; mov.b64 %rd1, -7 >> 1; mov.b64 %rd1, 1 << 64; mov.b64 %rd1, -1 < 0U;",
      "mov.b64 %rd1, -3;\nmov.b64 %rd1, -4;\nmov.b64 %rd1, 0;\nmov.b64 %rd1, 0;"},
     {"mov.b64 %rd1, (-9223372036854775807-1) / -1; mov.b64 %rd1, 1 && 0 || 2 == 2;",
      "mov.b64 %rd1, -9223372036854775808;\nmov.b64 %rd1, 1;"},
-    {"mov.f32 %f1, 0f3F800000; mov.f32 %f1, 0F3f800000; mov.f32 %f1, 1.5; mov.f32 %f1, -.5; mov.f32 %f1, 1.;",
+    {"mov.f32 %f1, 0f3F800000; mov.f32 %f1, 0F3f800000; mov.f32 %f1, 1.5; mov.f32 %f1, -.5; "
+     "mov.f32 %f1, 1.;",
      "mov.f32 %f1, 0f3F800000;\nmov.f32 %f1, 0f3F800000;\nmov.f32 %f1, 0d3FF8000000000000;\n"
      "mov.f32 %f1, 0dBFE0000000000000;\nmov.f32 %f1, 0d3FF0000000000000;"},
     {"mov.f32 %f1, 1e3; mov.f32 %f1, 0dBFF0000000000000; mov.f32 %f1, 1.0+2.0*0.5;",
-     "mov.f32 %f1, 0d408F400000000000;\nmov.f32 %f1, 0dBFF0000000000000;\nmov.f32 %f1, 0d4000000000000000;"},
+     "mov.f32 %f1, 0d408F400000000000;\nmov.f32 %f1, 0dBFF0000000000000;\nmov.f32 %f1, "
+     "0d4000000000000000;"},
     /* addresses */
     {"ld.global.b32 %r1, [%rd1]; ld.global.b32 %r1, [%rd1+4]; ld.global.b32 %r1, [ %rd1 + -4 ];",
      "ld.global.b32 %r1, [%rd1];\nld.global.b32 %r1, [%rd1+4];\nld.global.b32 %r1, [%rd1+-4];"},
-    {"ld.global.b32 %r1, [g]; ld.global.b32 %r1, [g+4+4]; ld.global.b32 %r1, [%rd1+4*(2+1)]; ld.local.b32 %r1, [16];",
-     "ld.global.b32 %r1, [g];\nld.global.b32 %r1, [g+8];\nld.global.b32 %r1, [%rd1+12];\nld.local.b32 %r1, [16];"},
-    {"ld.global.b32 %r1, g[2]; ld.global.b32 %r1, g[%r2]; ld.global.b32 %r1, g[%r2+1]; ld.param.u64 %rd1, [p0];",
-     "ld.global.b32 %r1, [g+8];\nld.global.b32 %r1, g[%r2];\nld.global.b32 %r1, g[%r2+1];\nld.param.u64 %rd1, [p0];"},
+    {"ld.global.b32 %r1, [g]; ld.global.b32 %r1, [g+4+4]; ld.global.b32 %r1, [%rd1+4*(2+1)]; "
+     "ld.local.b32 %r1, [16];",
+     "ld.global.b32 %r1, [g];\nld.global.b32 %r1, [g+8];\nld.global.b32 %r1, "
+     "[%rd1+12];\nld.local.b32 %r1, [16];"},
+    {"ld.global.b32 %r1, g[2]; ld.global.b32 %r1, g[%r2]; ld.global.b32 %r1, g[%r2+1]; "
+     "ld.param.u64 %rd1, [p0];",
+     "ld.global.b32 %r1, [g+8];\nld.global.b32 %r1, g[%r2];\nld.global.b32 %r1, "
+     "g[%r2+1];\nld.param.u64 %rd1, [p0];"},
     {"mov.u64 %rd1, g; mov.u64 %rd1, g+4; mov.u64 %rd1, f; mov.u64 %rd1, k;",
      "mov.u64 %rd1, g;\nmov.u64 %rd1, g+4;\nmov.u64 %rd1, f;\nmov.u64 %rd1, k;"},
-    {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1, {%r1, 4}], [s+8];", NULL},
-    {"cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster [s], "
-     "[%rd1, {%r1, %r1, %r1, 0}], [s+8], {%h1, 2}, %h2;", NULL},
+    {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1, "
+     "{%r1, 4}], [s+8];",
+     NULL},
+    {"cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast:"
+     ":cluster [s], "
+     "[%rd1, {%r1, %r1, %r1, 0}], [s+8], {%h1, 2}, %h2;",
+     NULL},
     {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}|%p1, [%rd1, {%f1, %f2}];", NULL},
     /* predicates, pairs, sinks, vectors */
-    {"setp.eq.and.u32 %p1|%p2, %r1, 3, !%p3; setp.eq.u32 _|%p1, %r1, 3; lop3.or.b32 %r1|%p1, %r2, %r3, %r4, 0x1A, %p2;",
-     "setp.eq.and.u32 %p1|%p2, %r1, 3, !%p3;\nsetp.eq.u32 _|%p1, %r1, 3;\nlop3.or.b32 %r1|%p1, %r2, %r3, %r4, 26, %p2;"},
+    {"setp.eq.and.u32 %p1|%p2, %r1, 3, !%p3; setp.eq.u32 _|%p1, %r1, 3; lop3.or.b32 %r1|%p1, %r2, "
+     "%r3, %r4, 0x1A, %p2;",
+     "setp.eq.and.u32 %p1|%p2, %r1, 3, !%p3;\nsetp.eq.u32 _|%p1, %r1, 3;\nlop3.or.b32 %r1|%p1, "
+     "%r2, %r3, %r4, 26, %p2;"},
     {"mov.b32 {_, %h2}, %r1;", NULL},
     {"mov.b32 %r1, {%h1, 3};", NULL},
     {"elect.sync _|%p1, -1;", NULL},
@@ -112,19 +130,23 @@ static const struct {
      "ld.global.v4.f32 {v.x, v.y, v.z, v.w}, [%rd1];\nmov.f32 v.x, v.w;\nmov.f32 w1.y, %f1;"},
     /* special registers */
     {"mov.u32 %r1, %tid.x; mov.u64 %rd1, %clock64; mov.b32 %r1, %envreg31; mov.u32 %r1, %ctaid.g;",
-     "mov.u32 %r1, %tid.x;\nmov.u64 %rd1, %clock64;\nmov.b32 %r1, %envreg31;\nmov.u32 %r1, %ctaid.y;"},
+     "mov.u32 %r1, %tid.x;\nmov.u64 %rd1, %clock64;\nmov.b32 %r1, %envreg31;\nmov.u32 %r1, "
+     "%ctaid.y;"},
     {"mov.v4.u32 {%r1, %r2, %r3, %r4}, %ntid;", NULL},
     {".reg .b32 %tid; mov.b32 %tid, 1;", "mov.b32 %tid, 1;"},
     /* scopes */
     {"{ .reg .b32 %r1, q; mov.b32 %r1, q; } mov.b32 %r1, 2;", "mov.b32 %r1, q;\nmov.b32 %r1, 2;"},
     {".reg .b32 a, b<5>, c; mov.b32 a, b4; mov.b32 c, b04;", "mov.b32 a, b4;\nmov.b32 c, b4;"},
-    {".reg .b32 add, reg, x<0>, x0; mov.b32 add, reg; mov.b32 x0, 1;", "mov.b32 add, reg;\nmov.b32 x0, 1;"},
+    {".reg .b32 add, reg, x<0>, x0; mov.b32 add, reg; mov.b32 x0, 1;",
+     "mov.b32 add, reg;\nmov.b32 x0, 1;"},
     /* calls */
-    {"{ .param .b64 a; .param .b32 r; st.param.b64 [a], %rd1; call.uni (r), f, (a); ld.param.b32 %r1, [r]; }",
+    {"{ .param .b64 a; .param .b32 r; st.param.b64 [a], %rd1; call.uni (r), f, (a); ld.param.b32 "
+     "%r1, [r]; }",
      "st.param.b64 [a], %rd1;\ncall.uni (r), f, (a);\nld.param.b32 %r1, [r];"},
     {"call (%r1), h, (%r2); call (_), h, (3); call t; call t, ();",
      "call (%r1), h, (%r2);\ncall (_), h, (3);\ncall t;\ncall t;"},
-    {".param .b64 a; P: .callprototype (.param .b32 _) _ (.param .b64 _); call (%r1), %rd1, (a), P;",
+    {".param .b64 a; P: .callprototype (.param .b32 _) _ (.param .b64 _); call (%r1), %rd1, (a), "
+     "P;",
      "call (%r1), %rd1, (a), P;"},
     {"T: .calltargets f, h; call (%r1), %rd1, (%r2), T;", "call (%r1), %rd1, (%r2), T;"},
     {"T: .branchtargets A, B; brx.idx.uni %r1, T; A: ret; B:", "brx.idx.uni %r1, T;\nret;"},
@@ -231,13 +253,17 @@ static const struct {
     {".version 9\n", "expected a version such as 9.0, not '9'"},
     {".version 9.0\n.address_size 64", "expected .target after .version"},
     {".version 9.0\n.target sm_90a, debug\n", NULL},
-    {HEAD ".visible .entry k() { ret; } .visible .entry k() { ret; }", "function 'k' is defined twice"},
+    {HEAD ".visible .entry k() { ret; } .visible .entry k() { ret; }",
+     "function 'k' is defined twice"},
     {HEAD ".visible .entry k() { ret;", "function 'k' does not end"},
     {HEAD ".visible .entry k(.param .b32 p, .param .b32 p) { ret; }", "'p' is defined twice"},
     {HEAD ".func f () { ret; } .global .u32 f;", "'f' is defined twice"},
-    {HEAD ".func (.param .b32 r) f (.param .b64 a); .func (.param .b32 r) f (.param .b32 a) { ret; }",
+    {HEAD
+     ".func (.param .b32 r) f (.param .b64 a); .func (.param .b32 r) f (.param .b32 a) { ret; }",
      "'f' is declared differently before"},
-    {HEAD ".func (.param .b32 r) f (.param .b64 a); .func (.param .b32 r) f (.param .b64 b) { ret; }", NULL},
+    {HEAD
+     ".func (.param .b32 r) f (.param .b64 a); .func (.param .b32 r) f (.param .b64 b) { ret; }",
+     NULL},
     {HEAD ".func f () { ret; } .alias g, f;", "'g' is no function declared before"},
     {HEAD ".visible .func f () { ret; } .visible .func g(); .alias g, f;", NULL},
     {HEAD ".reg .b32 r;", "registers at module scope are not supported"},
@@ -256,12 +282,17 @@ static const struct {
     {HEAD ".global .u32 x; .global .b8 a = x;", "an address does not fit a .b8"},
     {HEAD ".global .u32 x; .global .u8 a = 0xfe(x);", "a mask must select one byte of an address"},
     {HEAD ".global .b8 v[];", "'v' needs a size"},
-    {HEAD ".section .debug_str { \"}\" $L: .b8 102 // }\n /* } */ .b32 $L-4 } .visible .entry k() { ret; }", NULL},
+    {HEAD ".section .debug_str { \"}\" $L: .b8 102 // }\n /* } */ .b32 $L-4 } .visible .entry k() "
+          "{ ret; }",
+     NULL},
     {HEAD ".section .debug_str { .b8 1", "this section does not end"},
-    {HEAD ".visible .entry k() .frobnicate 3 { ret; }", "unknown directive '.frobnicate' of a function"},
-    {HEAD ".visible .entry k() .reqntid 1, 2, .explicitcluster { ret; }", "expected a constant, not 'explicitcluster'"},
+    {HEAD ".visible .entry k() .frobnicate 3 { ret; }",
+     "unknown directive '.frobnicate' of a function"},
+    {HEAD ".visible .entry k() .reqntid 1, 2, .explicitcluster { ret; }",
+     "expected a constant, not 'explicitcluster'"},
     {HEAD ".frobnicate", "unknown directive 'frobnicate' of a module"},
-    {HEAD ".global .align 8 .attribute(.managed) .u32 m; .weak .const .b8 c; .pragma \"x\", \"y\";", NULL},
+    {HEAD ".global .align 8 .attribute(.managed) .u32 m; .weak .const .b8 c; .pragma \"x\", \"y\";",
+     NULL},
     {HEAD ".visible .entry k .maxntid 128 { ret; } .extern .func f .noreturn;", NULL},
 };
 
@@ -286,7 +317,8 @@ static void test_function_facts(void **state)
         HEAD ".file 1 \"a.cu\"\n.extern .shared .align 16 .b8 dyn[];\n"
              ".visible .entry k(.param .u32 n, .param .align 64 .b8 map[128],\n"
              "  .param .u64 .ptr .global .align 16 q)\n"
-             ".maxntid 256, 2 .minnctapersm 3 .reqnctapercluster 4 .explicitcluster .maxnreg 40 .maxclusterrank 8\n"
+             ".maxntid 256, 2 .minnctapersm 3 .reqnctapercluster 4 .explicitcluster .maxnreg 40 "
+             ".maxclusterrank 8\n"
              "{ .reg .b32 %r<5>; .reg .pred p; .shared .b32 st[8];\n"
              "L: .loc 1 7 9\n @!p mad.lo.s32 %r1, %r2, %r3, %r4;\n"
              ".loc 1 20 3, function_name $L__info_string0+4, inlined_at 1 7 9\n bra L; E: }\n");
@@ -310,7 +342,9 @@ static void test_function_facts(void **state)
     assert_int_equal(p[2].ptr_space, PTX_SPACE_GLOBAL);
     assert_int_equal(p[2].ptr_align, 16);
     assert_int_equal(p[3].space, PTX_SPACE_SHARED);
-    assert_int_equal(k->directives.maxntid[0] * 1000 + k->directives.maxntid[1] * 10 + k->directives.maxntid[2], 256021);
+    assert_int_equal(k->directives.maxntid[0] * 1000 + k->directives.maxntid[1] * 10 +
+                         k->directives.maxntid[2],
+                     256021);
     assert_int_equal(k->directives.minnctapersm, 3);
     assert_int_equal(k->directives.reqnctapercluster[0], 4);
     assert_true(k->directives.explicitcluster);
@@ -354,7 +388,8 @@ static void test_function_facts(void **state)
 static void test_scopes(void **state)
 {
     (void)state;
-    char *text = kernel("L: { .reg .b32 %r1; { bra L; } bra L; L: mov.b32 %r1, 1; { bra L; L: } } bra L;");
+    char *text =
+        kernel("L: { .reg .b32 %r1; { bra L; } bra L; L: mov.b32 %r1, 1; { bra L; L: } } bra L;");
     struct ptx_module *m = must_parse(text);
     const struct ptx_func *k = ptx_func_find(m, "k");
     const uint32_t wanted[] = {1, 1, PTX_NONE, 2, 0};
@@ -373,13 +408,13 @@ static void test_scopes(void **state)
 static void test_initialisers(void **state)
 {
     (void)state;
-    struct ptx_module *m = must_parse(
-        HEAD ".global .u32 x; .func f() { ret; }\n"
-             ".global .s32 d[][2] = {{-1,0},{0,-1},{1},{}};\n"
-             ".const .align 16 .v4 .f32 v = {1.0, 0f40000000, 3.0, 4.0};\n"
-             ".global .u64 a[4] = {x, x+4, generic(x)+8, f};\n"
-             ".global .u8 b[8] = {0xff(x), 0xff00(generic(x)+4), 65280(f), 7};\n"
-             ".global .b8 text[6] = {104, 105, 10};\n.global .f64 e = 1.0/4.0;");
+    struct ptx_module *m =
+        must_parse(HEAD ".global .u32 x; .func f() { ret; }\n"
+                        ".global .s32 d[][2] = {{-1,0},{0,-1},{1},{}};\n"
+                        ".const .align 16 .v4 .f32 v = {1.0, 0f40000000, 3.0, 4.0};\n"
+                        ".global .u64 a[4] = {x, x+4, generic(x)+8, f};\n"
+                        ".global .u8 b[8] = {0xff(x), 0xff00(generic(x)+4), 65280(f), 7};\n"
+                        ".global .b8 text[6] = {104, 105, 10};\n.global .f64 e = 1.0/4.0;");
     const struct ptx_var *d = ptx_var_find(m, "d");
     assert_int_equal(d->count, 8);
     assert_int_equal(d->size, 32);
@@ -413,10 +448,12 @@ static void test_initialisers(void **state)
 static void test_forms(void **state)
 {
     (void)state;
-    char *text = kernel("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%f0}, %rd1, %rd2, %p1, 1, 1, 0, 0;"
-                        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f0};"
-                        "ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 {%r0,%r1,%r2,%r3}, [s];"
-                        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%r0}, [%r1]; add.u32 %r1, %r1, 1; add.u32 %r1, %r1, 2;");
+    char *text = kernel(
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%f0}, %rd1, %rd2, %p1, 1, 1, 0, 0;"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0}, {%r0}, {%r1}, {%f0};"
+        "ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 {%r0,%r1,%r2,%r3}, [s];"
+        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%r0}, [%r1]; add.u32 %r1, %r1, 1; add.u32 %r1, "
+        "%r1, 2;");
     struct ptx_module *m = must_parse(text);
     const struct ptx_func *k = ptx_func_find(m, "k");
     const struct ptx_form *wgmma = ptx_instr_form(m, &k->instrs[0]);
@@ -537,17 +574,25 @@ static void test_bounds(void **state)
         {HEAD ".global .u32 a = ", "-", "1;", "expression nested deeper than 64", 100000},
         {HEAD ".global .u32 a = ", "1?", "", "expression nested deeper than 64", 100000},
         {HEAD ".global .u32 a", "[1]", ";", "more than 8 dimensions", 100000},
-        {HEAD ".entry k() { .reg .b32 r; mov.b32 ", "{", "", "a vector holds registers and constants", 100000},
-        {HEAD ".entry k() { .reg .b32 r; mov.b32 ", "[r,", "", "an address within an address", 100000},
+        {HEAD ".entry k() { .reg .b32 r; mov.b32 ", "{", "",
+         "a vector holds registers and constants", 100000},
+        {HEAD ".entry k() { .reg .b32 r; mov.b32 ", "[r,", "", "an address within an address",
+         100000},
         {HEAD ".entry k() { .local .b32 s; mov.b32 ", "s[", "", "expected a constant", 100000},
-        {HEAD ".entry k() { .reg .b32 r; mov.b32 {r", ",r", "}, 1; }", "more than 255 elements in a list", 300},
+        {HEAD ".entry k() { .reg .b32 r; mov.b32 {r", ",r", "}, 1; }",
+         "more than 255 elements in a list", 300},
         {HEAD ".entry k() { .reg .b32 r; mov.b32 r", ",r", "; }", "more than 255 operands", 300},
         {HEAD ".entry k() { mov", ".sync", " 1; }", "more than 24 words in one instruction", 1000},
         {HEAD ".entry k() { mov", ".b32", " 1; }", "more than 4 types in one instruction", 1000},
-        {HEAD ".entry k() {", " .reg .b32 %a<4194304>; .reg .b32 %b<4194304>;", "}", "more than 4194304 registers", 1},
-        {HEAD, ".func f() { .reg .b32 %a<4194304>; } .func g() { .reg .b32 %a<4194304>; } .func h() { .reg .b32 %a<4194304>; }"
-               ".func i() { .reg .b32 %a<4194304>; }", "", "this module needs more memory than its length allows", 1},
-        {HEAD ".global .b8 a[][100000000] = {", "{},", "{1}};", "this module needs more memory than its length allows", 8},
+        {HEAD ".entry k() {", " .reg .b32 %a<4194304>; .reg .b32 %b<4194304>;", "}",
+         "more than 4194304 registers", 1},
+        {HEAD,
+         ".func f() { .reg .b32 %a<4194304>; } .func g() { .reg .b32 %a<4194304>; } .func h() { "
+         ".reg .b32 %a<4194304>; }"
+         ".func i() { .reg .b32 %a<4194304>; }",
+         "", "this module needs more memory than its length allows", 1},
+        {HEAD ".global .b8 a[][100000000] = {", "{},", "{1}};",
+         "this module needs more memory than its length allows", 8},
     };
     for (size_t i = 0; i < COUNT_OF(greedy); i++) {
         char *text = repeat(greedy[i].before, greedy[i].unit, greedy[i].count, greedy[i].after);
@@ -568,7 +613,8 @@ static void test_bounds(void **state)
 static void test_memory(void **state)
 {
     (void)state;
-    char *text = repeat(HEAD ".entry k() { .reg .b32 %r<9>;\n", "add.s32 %r1, %r2, %r3;\n", 50000, "}");
+    char *text =
+        repeat(HEAD ".entry k() { .reg .b32 %r<9>;\n", "add.s32 %r1, %r2, %r3;\n", 50000, "}");
     struct ptx_module *m = must_parse(text);
     assert_int_equal(ptx_func_find(m, "k")->instr_count, 50000);
     assert_true(m->memory_bytes < 8 * strlen(text));
@@ -580,12 +626,12 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operands),       cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_modules),        cmocka_unit_test(test_function_facts),
-        cmocka_unit_test(test_scopes),         cmocka_unit_test(test_initialisers),
-        cmocka_unit_test(test_forms),          cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_truncation),
-        cmocka_unit_test(test_bounds),         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_operands),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_modules),    cmocka_unit_test(test_function_facts),
+        cmocka_unit_test(test_scopes),     cmocka_unit_test(test_initialisers),
+        cmocka_unit_test(test_forms),      cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_bounds),     cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests_name("ptx_parse", tests, NULL, NULL);
 }
