@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/api.h"
+#include "server/cache.h"
 #include "server/csv.h"
 #include "server/service.h"
 
@@ -39,7 +40,7 @@ static enum err read_filter(struct request *r, struct board_filter *q)
     return ERR_NONE;
 }
 
-enum err leaderboard_get(struct request *r)
+static enum err read_board(struct request *r)
 {
     bool csv;
     struct board_filter q;
@@ -65,7 +66,17 @@ enum err leaderboard_get(struct request *r)
     json_object_set_new(document, "problem", json_string(q.problem));
     json_object_set_new(document, "workload", json_string(q.workload));
     json_object_set_new(document, "arch", json_string(q.arch));
-    return answer_tag(r, answer_json(r, 200, json_incref(document)));
+    return answer_json(r, 200, json_incref(document));
+}
+
+enum err leaderboard_get(struct request *r)
+{
+    if (cache_answer(r))
+        return answer_tag(r, ERR_NONE);
+    enum err e = read_board(r);
+    if (!e)
+        cache_keep(r);
+    return answer_tag(r, e);
 }
 
 enum err queue_get(struct request *r)

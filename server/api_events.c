@@ -50,7 +50,7 @@ static enum err stream(struct request *r, int64_t after, bool done, bool reset)
     answer_header(r, "X-Accel-Buffering", "no");
     if (r->method == METHOD_HEAD)
         return ERR_NONE;
-    r->out.stream = stream_open(r->service->hub, r->captures[0], after, r->address, opening, reset && done,
+    r->out.stream = stream_open(hub_streams(r->service->hub), r->captures[0], after, r->address, opening, reset && done,
                                 &r->fault);
     return r->out.stream ? ERR_NONE : r->fault.code;
 }

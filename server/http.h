@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The HTTP side: sockets, framing, limits, sweeps, who may be spoken to at all. Turns what arrives into a
- * struct request, has it handled, and sends r->out. The only room that knows libmicrohttpd. */
+ * The HTTP side: connections, their limits and sweeps, start and stop. exchange.h is one request on one of them. */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 

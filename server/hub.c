@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lock order: hub.lock is the only lock here and is never held during SQL. HTTP threads take it in
-// stream_read and stream_close; suspending and resuming a connection under it is what makes "nothing to
-// send" and "sleep" one step.
+// Lock order: hub, then queue of the database threads. Neither is held during SQL.
 #include "server/hub.h"
 
 #include <errno.h>
@@ -16,41 +14,20 @@
 #include "server/pool.h"
 
 enum {
-    HEARD = 1024,             /* notifications remembered for late parkers */
-    LOOK_MS = 5000,           /* between two looks at the tables without a hint, less up to a quarter */
-    BEAT_MS = 15000,          /* between two comments on a quiet stream, less up to a third */
-    BATCH = 256,              /* submissions per events query */
-    BATCH_EVENTS = 100,       /* events of one of them per query */
-    STREAM_PENDING = 256 * KIB, /* unsent bytes after which a stream is cut; the client resumes */
-    RETRY_MS = 2000,          /* what clients are told to wait before they come back */
-    ERROR_MS = 500,           /* after a failed query */
-};
-
-struct stream {
-    struct stream *next, **link;
-    struct hub *hub;
-    struct stream_hooks hooks;
-    char topic[UUID_TEXT];
-    int64_t cursor;    /* last event put into `pending` */
-    uint8_t address[16];
-    struct buf pending;
-    size_t sent;       /* bytes of pending already handed on */
-    int64_t look_ms, beat_ms;
-    bool dirty, suspended;
-    bool ended; /* at the end of its submission's events, so far */
-    bool cut;   /* will get nothing more */
+    HEARD = 1024,   /* notifications remembered for late parkers */
+    LOOK_MS = 5000, /* between two looks at the tables without a hint, less up to a quarter */
 };
 
 struct hub {
     const struct service *service;
     struct listener *listener;
-    struct db *db; /* of the hub thread: the batched events query */
+    struct db *db; /* of the hub thread, for streams */
+    struct streams *streams;
     int wake_fd;
     pthread_t thread;
     pthread_mutex_t lock;
     struct request *parked;
-    struct stream *streams;
-    size_t parked_count, stream_count;
+    size_t parked_count;
     uint64_t heard_count;
     char heard[HEARD][UUID_TEXT]; /* ring: the n-th is at n % HEARD */
     uint64_t lost;                /* everything up to here may be incomplete: tickets below look again */
@@ -59,16 +36,9 @@ struct hub {
     atomic_bool listening;
 };
 
-/* A time at most `ms` and at least `ms - ms / part` from now, so that what began together spreads out. */
-static int64_t jittered(int64_t ms, int64_t part)
+static void wake(void *arg)
 {
-    uint32_t random;
-    random_bytes(&random, sizeof(random));
-    return now_ms() + ms - (int64_t)(random % (uint32_t)(ms / part + 1));
-}
-
-static void wake(struct hub *h)
-{
+    struct hub *h = arg;
     uint64_t one = 1;
     while (write(h->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
         continue;
@@ -96,7 +66,7 @@ static bool missed(const struct hub *h, const struct request *r)
 
 void hub_park(struct hub *h, struct request *r)
 {
-    r->repoll_ms = jittered(LOOK_MS, 4);
+    r->repoll_ms = jittered_ms(LOOK_MS, 4);
     int64_t due = r->deadline_ms < r->repoll_ms ? r->deadline_ms : r->repoll_ms;
     pthread_mutex_lock(&h->lock);
     bool at_once = h->draining || missed(h, r);
@@ -113,7 +83,7 @@ void hub_park(struct hub *h, struct request *r)
         wake(h);
 }
 
-/* Queues again every parked request of a topic (NULL: all). Call with the lock held. */
+/* Queues again every parked request of a topic, or with NULL those that are due by `due_ms`. Call with the lock held. */
 static void unpark(struct hub *h, const char *topic, int64_t due_ms)
 {
     for (struct request **link = &h->parked; *link;) {
@@ -129,234 +99,6 @@ static void unpark(struct hub *h, const char *topic, int64_t due_ms)
     }
 }
 
-/* ---- streams ---- */
-
-/* How many streams this address has. Call with the lock held. */
-static size_t streams_of(const struct hub *h, const uint8_t address[16])
-{
-    size_t n = 0;
-    for (const struct stream *s = h->streams; s; s = s->next)
-        n += !memcmp(s->address, address, 16);
-    return n;
-}
-
-static enum err admit(struct hub *h, struct stream *s, struct fault *f)
-{
-    if (h->draining)
-        return fault_set(f, ERR_DRAINING, "no new streams: the service is shutting down");
-    if (h->stream_count >= SERVICE_STREAMS || streams_of(h, s->address) >= SERVICE_STREAMS_EACH)
-        return fault_set(f, ERR_BUSY, "too many event streams: at most %d, %d from one address",
-                         SERVICE_STREAMS, SERVICE_STREAMS_EACH);
-    s->next = h->streams;
-    s->link = &h->streams;
-    if (s->next)
-        s->next->link = &s->next;
-    h->streams = s;
-    h->stream_count++;
-    return ERR_NONE;
-}
-
-struct stream *stream_open(struct hub *h, const char *topic, int64_t after, const uint8_t address[16],
-                           const char *opening, bool last, struct fault *f)
-{
-    struct stream *s = calloc(1, sizeof(*s));
-    if (!s) {
-        fault_set(f, ERR_NO_MEMORY, "cannot open a stream");
-        return NULL;
-    }
-    s->hub = h;
-    s->cursor = after;
-    s->dirty = !last;
-    s->ended = last;
-    snprintf(s->topic, sizeof(s->topic), "%s", topic);
-    memcpy(s->address, address, 16);
-    s->look_ms = jittered(LOOK_MS, 4);
-    s->beat_ms = jittered(BEAT_MS, 3);
-    buf_init(&s->pending, STREAM_PENDING + LIMIT_REPORT);
-    buf_addf(&s->pending, "retry: %d\n\n%s", RETRY_MS, opening);
-    pthread_mutex_lock(&h->lock);
-    enum err e = admit(h, s, f);
-    pthread_mutex_unlock(&h->lock);
-    if (e) {
-        buf_release(&s->pending);
-        free(s);
-        return NULL;
-    }
-    wake(h);
-    return s;
-}
-
-void stream_attach(struct stream *s, const struct stream_hooks *hooks)
-{
-    pthread_mutex_lock(&s->hub->lock);
-    s->hooks = *hooks;
-    pthread_mutex_unlock(&s->hub->lock);
-}
-
-void stream_close(struct stream *s)
-{
-    struct hub *h = s->hub;
-    pthread_mutex_lock(&h->lock);
-    *s->link = s->next;
-    if (s->next)
-        s->next->link = s->link;
-    h->stream_count--;
-    pthread_mutex_unlock(&h->lock);
-    buf_release(&s->pending);
-    free(s);
-}
-
-ssize_t stream_read(struct stream *s, char *out, size_t max)
-{
-    pthread_mutex_lock(&s->hub->lock);
-    size_t n = s->pending.len - s->sent;
-    ssize_t result = STREAM_END;
-    if (n) {
-        n = n < max ? n : max;
-        memcpy(out, s->pending.data + s->sent, n);
-        s->sent += n;
-        if (s->sent == s->pending.len) {
-            buf_clear(&s->pending);
-            s->sent = 0;
-        }
-        result = (ssize_t)n;
-    } else if (!s->ended && !s->cut) {
-        s->suspended = true;
-        s->hooks.suspend(s->hooks.connection);
-        result = 0;
-    }
-    pthread_mutex_unlock(&s->hub->lock);
-    return result;
-}
-
-/* Appends to a stream and lets its connection go on. Call with the lock held. */
-static void say(struct stream *s, const char *text)
-{
-    if (s->pending.len - s->sent > STREAM_PENDING)
-        s->cut = true; /* the client does not keep up: it resumes from its last event */
-    else
-        buf_adds(&s->pending, text);
-    s->beat_ms = jittered(BEAT_MS, 3);
-    if (s->suspended) {
-        s->suspended = false;
-        s->hooks.resume(s->hooks.connection);
-    }
-}
-
-/* Puts one event on every stream that waits for it. Call with the lock held. */
-static void deliver(struct hub *h, const json_t *event)
-{
-    const char *topic = json_string_value(json_object_get(event, "id"));
-    const char *kind = json_string_value(json_object_get(event, "kind"));
-    const json_t *data = json_object_get(event, "data");
-    int64_t seq = json_integer_value(json_object_get(event, "seq"));
-    char *text = json_dumps(data, ANSWER_JSON);
-    struct buf frame;
-    buf_init(&frame, 8 * LIMIT_EVENT);
-    buf_addf(&frame, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)seq, kind ? kind : "message",
-             text ? text : "null");
-    free(text);
-    const char *state = json_string_value(json_object_get(data, "state"));
-    bool end = kind && !strcmp(kind, "state") && state && !strcmp(state, "done");
-    for (struct stream *s = h->streams; s && topic && !frame.failed; s = s->next) {
-        if (s->cut || s->cursor >= seq || strcmp(s->topic, topic))
-            continue;
-        s->cursor = seq;
-        s->ended = end;
-        say(s, frame.data);
-    }
-    buf_release(&frame);
-}
-
-/* What one events query asks for. */
-struct batch {
-    char ids[BATCH][UUID_TEXT];
-    const char *pointers[BATCH];
-    int64_t after[BATCH];
-    size_t count;
-};
-
-static void batch_add(struct batch *b, const struct stream *s)
-{
-    for (size_t i = 0; i < b->count; i++)
-        if (!strcmp(b->ids[i], s->topic)) {
-            if (s->cursor < b->after[i])
-                b->after[i] = s->cursor;
-            return;
-        }
-    memcpy(b->ids[b->count], s->topic, UUID_TEXT);
-    b->pointers[b->count] = b->ids[b->count];
-    b->after[b->count++] = s->cursor;
-}
-
-/* Collects the streams that want a look. Call with the lock held. */
-static void collect(struct hub *h, struct batch *b)
-{
-    int64_t now = now_ms();
-    for (struct stream *s = h->streams; s && b->count < BATCH; s = s->next) {
-        if (s->ended || s->cut || (!s->dirty && s->look_ms > now))
-            continue;
-        s->dirty = false;
-        s->look_ms = jittered(LOOK_MS, 4);
-        batch_add(b, s);
-    }
-}
-
-static enum err query(struct hub *h, const struct batch *b, json_t **events, struct fault *f)
-{
-    if (!h->db) {
-        struct db_options options = {
-            .conninfo = h->service->config.database,
-            .application = "ptxbench-server hub",
-            .statement_timeout_ms = SERVICE_STATEMENT_MS,
-        };
-        h->db = db_open(&options, f);
-        if (!h->db)
-            return ERR_DATABASE;
-    }
-    return store_events_after(h->db, b->count, b->pointers, b->after, BATCH_EVENTS, events, f);
-}
-
-/* One round of looking and delivering. A full answer is followed by another round at once. */
-static void feed(struct hub *h)
-{
-    struct batch b = {.count = 0};
-    pthread_mutex_lock(&h->lock);
-    collect(h, &b);
-    pthread_mutex_unlock(&h->lock);
-    if (!b.count)
-        return;
-    json_t *events = NULL;
-    struct fault f = {0};
-    enum err e = query(h, &b, &events, &f);
-    if (e)
-        log_warn("cannot read events", "detail=\"%s\"", f.detail);
-    pthread_mutex_lock(&h->lock);
-    size_t i;
-    json_t *event;
-    json_array_foreach(events, i, event)
-        deliver(h, event);
-    bool full = json_array_size(events) >= BATCH_EVENTS;
-    for (struct stream *s = h->streams; s && (e || full); s = s->next)
-        for (size_t k = 0; k < b.count; k++)
-            if (!strcmp(s->topic, b.ids[k])) {
-                s->dirty = full;
-                s->look_ms = e ? jittered(ERROR_MS, 2) : s->look_ms;
-            }
-    pthread_mutex_unlock(&h->lock);
-    json_decref(events);
-}
-
-static void beat(struct hub *h)
-{
-    int64_t now = now_ms();
-    pthread_mutex_lock(&h->lock);
-    for (struct stream *s = h->streams; s; s = s->next)
-        if (s->beat_ms <= now)
-            say(s, ": still here\n\n");
-    pthread_mutex_unlock(&h->lock);
-}
-
 /* ---- the thread ---- */
 
 static void notified(void *arg, const char *channel, const char *payload)
@@ -368,10 +110,8 @@ static void notified(void *arg, const char *channel, const char *payload)
     pthread_mutex_lock(&h->lock);
     memcpy(h->heard[h->heard_count++ % HEARD], payload, UUID_TEXT);
     unpark(h, payload, 0);
-    for (struct stream *s = h->streams; s; s = s->next)
-        if (!strcmp(s->topic, payload))
-            s->dirty = true;
     pthread_mutex_unlock(&h->lock);
+    streams_notice(h->streams, payload);
 }
 
 /* Connected again: whatever was said in between is lost, so everybody looks. */
@@ -383,29 +123,38 @@ static void reset(void *arg)
     h->lost = ++h->heard_count;
     h->heard[(h->heard_count - 1) % HEARD][0] = '\0';
     unpark(h, NULL, INT64_MAX);
-    for (struct stream *s = h->streams; s; s = s->next)
-        s->dirty = true;
     pthread_mutex_unlock(&h->lock);
+    streams_notice(h->streams, NULL);
 }
 
 /* When is the next thing due? Remembers the answer, so that an earlier one can interrupt the wait. */
 static int time_to_wait(struct hub *h)
 {
-    int64_t now = now_ms(), due = now + LOOK_MS;
+    int64_t now = now_ms(), due = streams_due(h->streams, now + LOOK_MS);
     pthread_mutex_lock(&h->lock);
     for (const struct request *r = h->parked; r; r = r->next) {
         due = r->deadline_ms < due ? r->deadline_ms : due;
         due = r->repoll_ms < due ? r->repoll_ms : due;
     }
-    for (const struct stream *s = h->streams; s; s = s->next) {
-        bool looks = !s->ended && !s->cut;
-        due = looks && s->dirty ? now : due;
-        due = looks && s->look_ms < due ? s->look_ms : due;
-        due = s->beat_ms < due ? s->beat_ms : due;
-    }
     h->wake_ms = due;
     pthread_mutex_unlock(&h->lock);
     return due > now ? (int)(due - now) : 0;
+}
+
+static void feed(struct hub *h)
+{
+    if (!streams_hungry(h->streams))
+        return;
+    struct fault f = {0};
+    struct db_options options = {
+        .conninfo = h->service->config.database,
+        .application = "ptxbench-server hub",
+        .statement_timeout_ms = SERVICE_STATEMENT_MS,
+    };
+    if (!h->db)
+        h->db = db_open(&options, &f);
+    if (streams_feed(h->streams, h->db, &f))
+        log_warn("cannot read events", "detail=\"%s\"", f.detail);
 }
 
 static void *run(void *arg)
@@ -424,7 +173,7 @@ static void *run(void *arg)
         if (stop)
             return NULL;
         feed(h);
-        beat(h);
+        streams_beat(h->streams);
     }
 }
 
@@ -436,6 +185,7 @@ static void hub_free(struct hub *h)
         listener_free(h->listener);
     if (h->wake_fd >= 0)
         close(h->wake_fd);
+    streams_free(h->streams);
     pthread_mutex_destroy(&h->lock);
     free(h);
 }
@@ -450,12 +200,13 @@ struct hub *hub_start(const struct service *service, struct fault *f)
     }
     h->service = service;
     pthread_mutex_init(&h->lock, NULL);
+    h->streams = streams_new(wake, h);
     h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct db_options options = {.conninfo = service->config.database,
                                  .application = "ptxbench-server listen"};
     struct listen_hooks hooks = {.notified = notified, .reset = reset, .arg = h};
     h->listener = listener_new(&options, channels, &hooks);
-    int e = h->wake_fd < 0 ? errno : !h->listener ? ENOMEM : pthread_create(&h->thread, NULL, run, h);
+    int e = h->wake_fd < 0 ? errno : !h->listener || !h->streams ? ENOMEM : pthread_create(&h->thread, NULL, run, h);
     if (!e)
         return h;
     fault_set(f, ERR_INTERNAL, "cannot start the hub: %s", strerror(e));
@@ -465,16 +216,16 @@ struct hub *hub_start(const struct service *service, struct fault *f)
 
 void hub_drain(struct hub *h)
 {
-    char bye[64];
-    snprintf(bye, sizeof(bye), "event: bye\nretry: %d\ndata: {}\n\n", RETRY_MS);
     pthread_mutex_lock(&h->lock);
     h->draining = true;
     unpark(h, NULL, INT64_MAX);
-    for (struct stream *s = h->streams; s; s = s->next) {
-        say(s, bye);
-        s->cut = true;
-    }
     pthread_mutex_unlock(&h->lock);
+    streams_drain(h->streams);
+}
+
+struct streams *hub_streams(struct hub *h)
+{
+    return h->streams;
 }
 
 void hub_stop(struct hub *h)
@@ -492,7 +243,8 @@ void hub_stop(struct hub *h)
 struct hub_state hub_state(struct hub *h)
 {
     pthread_mutex_lock(&h->lock);
-    struct hub_state s = {h->parked_count, h->stream_count, atomic_load(&h->listening)};
+    struct hub_state s = {.parked = h->parked_count, .listening = atomic_load(&h->listening)};
     pthread_mutex_unlock(&h->lock);
+    s.streams = streams_count(h->streams);
     return s;
 }

@@ -11,6 +11,7 @@
 #include "core/db/migrate.h"
 #include "core/log.h"
 #include "core/util.h"
+#include "server/cache.h"
 #include "server/files.h"
 #include "server/http.h"
 #include "server/hub.h"
@@ -158,7 +159,7 @@ static enum err start(struct service *s, struct http **http, struct fault *f)
         return e;
     s->metrics = metrics_new();
     char url[HTTP_URL];
-    if (!s->metrics || !(s->files = files_load(home_dir(), f)) || !(s->hub = hub_start(s, f)) ||
+    if (!s->metrics || !(s->cache = cache_new()) || !(s->files = files_load(home_dir(), f)) || !(s->hub = hub_start(s, f)) ||
         !(s->pool = pool_start(s, f)) || !(*http = http_start(s, url, f)))
         return f->code ? f->code : ERR_NO_MEMORY;
     printf("LISTENING %s\n", url); /* for programs that start this one */
@@ -186,6 +187,7 @@ static void stop(struct service *s, struct http *http)
     hub_stop(s->hub);
     files_free(s->files);
     metrics_free(s->metrics);
+    cache_free(s->cache);
     registry_release(&s->registry);
 }
 

@@ -89,6 +89,13 @@ enum err request_yesno(struct request *r, const char *name, bool *out)
     return ERR_NONE;
 }
 
+int64_t jittered_ms(int64_t ms, int64_t part)
+{
+    uint32_t random;
+    random_bytes(&random, sizeof(random));
+    return now_ms() + ms - (int64_t)(random % (uint32_t)(ms / part + 1));
+}
+
 int64_t request_viewer(const struct request *r)
 {
     return r->who.admin ? VIEWER_ADMIN : r->who.owner_id;

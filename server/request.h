@@ -102,6 +102,9 @@ enum err request_number(struct request *r, const char *name, int64_t min, int64_
 /* "1" or "true", "0" or "false". */
 enum err request_yesno(struct request *r, const char *name, bool *out);
 
+/* A time (now_ms) at most `ms` and at least `ms - ms / part` away, so that what began together spreads out. */
+int64_t jittered_ms(int64_t ms, int64_t part);
+
 /* Whom the store shows things to: the owner of the token, nobody, or an administrator. */
 int64_t request_viewer(const struct request *r);
 

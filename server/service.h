@@ -42,6 +42,7 @@ struct service {
     struct hub *hub;
     struct files *files;
     struct metrics *metrics;
+    struct cache *cache;
     atomic_bool draining; /* set once, at SIGTERM */
 };
 

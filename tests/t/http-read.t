@@ -20,6 +20,7 @@ add wrong '{"verdict": "INCORRECT_NUMERICAL", "detail": "C differs"}'
 wrong=$ID
 add loose '{"flags": 1}'
 add '=waiting%2C%22' ''
+waiting=$ID
 
 # --- list ---
 is 'the list is 200' "$(http GET /v1/submissions)" 200
@@ -63,6 +64,15 @@ is 'unchanged: 304' "$(http GET "$board" -H "If-None-Match: $(header etag)")" 30
 is 'as CSV' "$(http GET "$board&format=csv") $(wc -l <"$TMP/body")" '200 4'
 unlike 'numbers are not smeared' "$(cat "$TMP/body")" '[0-9]{16}'
 is 'a wrong one stays off it' "$(grep -c "$wrong" "$TMP/body")" 0
+http GET "$board" >/dev/null
+fake_claim && fake_finish "{\"speedup\": 1.3, \"ci_lo\": 1.2, \"ci_hi\": 1.4, $timed}"
+is 'a new entry shows at once, also on a board that was just asked for' \
+    "$(http GET "/v1/submissions/$waiting?wait=10") $(http GET "$board") $(json '.items[1].id')" "200 200 $waiting"
+sql "UPDATE submissions SET visibility = 'private' WHERE id = '$waiting'"
+sleep 2.5
+http GET "$board" >/dev/null
+unlike 'a change that nobody announced shows soon' "$(cat "$TMP/body")" "$waiting"
+post_ptx
 is 'unknown problem is 400' "$(http GET '/v1/leaderboard?problem=x&arch=sm_90a')" 400
 is 'unknown workload is 400' "$(http GET "$board&workload=x")" 400
 is 'no arch is 400' "$(http GET '/v1/leaderboard?problem=gemm')" 400
@@ -88,7 +98,7 @@ is 'OpenAPI' "$(http GET /v1/openapi.json) $(json .openapi)" '200 3.1.0'
 is 'every path of it is there' "$(json '[.paths | keys[] | select(startswith("/v1/submissions"))] | length')" 10
 is 'metrics' "$(http GET /metrics)" 200
 for row in 'ptxbench_http_requests_total{method="GET",route="/v1/submissions",status="200"} [1-9]' \
-    'ptxbench_http_request_seconds_count [1-9]' 'ptxbench_db_pool_threads 4' 'ptxbench_db_up 1' 'ptxbench_submissions 5' \
+    'ptxbench_http_request_seconds_count [1-9]' 'ptxbench_db_pool_threads 4' 'ptxbench_db_up 1' 'ptxbench_submissions 6' \
     'ptxbench_jobs_queued{lane="sm_90a/cpu",priority="0"} 1'; do
     like "metrics hold ${row% *}" "$(cat "$TMP/body")" "^$(printf '%s' "$row" | sed 's/[{}]/\\&/g')"
 done
