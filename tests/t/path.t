@@ -14,7 +14,7 @@ ok 'a worker registers' wait_for 20 sh -c "'$CLI' workers --json | grep -q '\"he
 passes()
 {
     is "$1 is answered with its result when the client waits" \
-        "$(http POST "/v1/submissions?$Q&wait=60&label=$1" --data-binary "@$EXAMPLES/$1")" 200
+        "$(http POST "/v1/submissions?$Q&wait=60&label=$1" --data-binary "@$EXAMPLES/$1")" 201
     is "$1 is PASSED" "$(json .verdict)" PASSED || diag "$(cat "$TMP/body")"
     id=$(json .id)
 }

@@ -4,6 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 CLI=$BIN/ptxbench
 KERNEL=$ROOT/problems/gemm/examples/naive.ptx
+# A worker that is gone is found out in three seconds, not in thirty.
+export PTXBENCH_LEASE_MS=3000 PTXBENCH_BEAT_MS=500 PTXBENCH_REAP_MS=500
 db_start
 server_start
 worker_start
