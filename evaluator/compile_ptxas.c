@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/util.h"
+#include "evaluator/child.h"
 #include "evaluator/sandbox.h"
 
 enum { MAX_RAW_LOG = 4 * MIB, MAX_ARGUMENTS = 32, PATH = 64 };
@@ -69,9 +70,8 @@ static _Noreturn void become(char *const *argv, int log, pid_t parent)
         _exit(126);
     dup2(log, 1);
     dup2(log, 2);
-    close(0);
     close(log);
-    close(3); /* our own answer */
+    close(CHILD_ANSWER_FD); /* that is ours */
     execve(argv[0], argv, none);
     _exit(127);
 }
