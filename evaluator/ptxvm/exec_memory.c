@@ -21,41 +21,50 @@ static bool is_strided(uint32_t exec, const uint64_t *at, uint64_t stride)
     return differs == 0;
 }
 
-/* Fills p for the lanes of exec. False: launch stopped. */
-static bool resolve(struct warp *w, const struct op *op, uint32_t exec, const uint64_t *at,
-                    uint32_t n, enum access mode, resolve_fn *check, unsigned char **p,
-                    bool *is_row)
+/* Memory that lanes may touch without being looked at one by one. */
+struct span {
+    uint64_t start, size;
+    unsigned char *host;
+};
+
+/* The span around the address of the first active lane; size 0: none, or not writable. */
+static struct span span_at(struct warp *w, const struct op *op, uint64_t address, uint32_t n,
+                           enum access mode, resolve_fn *check)
 {
-    *is_row = false;
-    if (exec == VM_FULL && at[1] - at[0] == n && is_strided(exec, at, n)) {
-        /* The row as a whole; if it does not fit, the lanes tell where. */
-        bool fits = check == access_global
-                        ? access_find(w, op, at[0], (uint64_t)n * VM_LANES) != NULL
-                        : at[0] >= VM_SHARED_START && at[0] - VM_SHARED_START <= w->cta->shared_bytes &&
-                              w->cta->shared_bytes - (at[0] - VM_SHARED_START) >= n * VM_LANES;
-        unsigned char *first = fits ? check(w, op, 0, at[0], n, n, mode) : NULL;
-        if (first) {
-            EACH_LANE p[i] = first + (uint32_t)i * n;
-            *is_row = true;
-            return true;
-        }
-        if (fits)
-            return false;
-    }
-    uint64_t last = 0;
-    unsigned char *last_p = NULL;
+    if (check == access_shared)
+        return (struct span){VM_SHARED_START, w->cta->shared_bytes, w->cta->shared};
+    const struct allocation *a = access_find(w, op, address, n);
+    if (!a || (mode == ACCESS_WRITE && a->read_only))
+        return (struct span){0};
+    return (struct span){a->start, a->size, a->host};
+}
+
+/* Are n bytes of every active lane inside the span and aligned to n? Fills p for them. */
+static bool all_inside(const struct span *s, uint32_t exec, const uint64_t *at, uint32_t n,
+                       unsigned char **p)
+{
+    uint64_t last = s->size - n, bad = 0;
+    if (s->size < n)
+        return false;
     EACH_LANE
     {
-        if (!ACTIVE(exec, i))
-            continue;
-        if (!last_p || at[i] != last) {
-            last_p = check(w, op, i, at[i], n, n, mode);
-            if (!last_p)
-                return false;
-            last = at[i];
-        }
-        p[i] = last_p;
+        uint64_t offset = at[i] - s->start;
+        uint64_t wrong = (uint64_t)(offset > last) | (at[i] & (n - 1));
+        bad |= exec & lane_bit[i] ? wrong : 0;
+        p[i] = (unsigned char *)((uintptr_t)s->host + (uintptr_t)offset);
     }
+    return bad == 0;
+}
+
+/* Fills p for the lanes of exec. False: launch stopped. */
+static bool resolve(struct warp *w, const struct op *op, uint32_t exec, const uint64_t *at,
+                    uint32_t n, enum access mode, resolve_fn *check, unsigned char **p)
+{
+    struct span s = span_at(w, op, at[__builtin_ctz(exec)], n, mode, check);
+    if (all_inside(&s, exec, at, n, p))
+        return true;
+    /* Several allocations, or a fault: lane by lane. */
+    EACH_LANE if (ACTIVE(exec, i) && !(p[i] = check(w, op, i, at[i], n, n, mode))) return false;
     return true;
 }
 
@@ -120,15 +129,22 @@ static void store_element(uint32_t aux, uint32_t exec, const void *row, unsigned
 
 /* ---- flat memory: global and shared ---- */
 
+/* Is this one element of every lane, side by side as in a row? */
+static bool is_row(uint32_t aux, uint32_t exec, const uint64_t *at, unsigned char *const *p)
+{
+    uint32_t bytes = aux & AUX_BYTES;
+    return bytes >= 4 && !(aux & AUX_ORDERED) && p[VM_LANES - 1] == p[0] + bytes * (VM_LANES - 1) &&
+           is_strided(exec, at, bytes);
+}
+
 static bool load_flat(struct warp *w, const struct op *op, uint32_t exec, const uint64_t *at,
                       resolve_fn *check)
 {
     unsigned char *p[VM_LANES];
     uint32_t bytes = op->aux & AUX_BYTES;
-    bool is_row;
-    if (!resolve(w, op, exec, at, bytes * op->defs, ACCESS_READ, check, p, &is_row))
+    if (!resolve(w, op, exec, at, bytes * op->defs, ACCESS_READ, check, p))
         return false;
-    if (is_row && op->defs == 1 && bytes >= 4 && !(op->aux & AUX_ORDERED)) {
+    if (op->defs == 1 && is_row(op->aux, exec, at, p)) {
         memcpy(vm_row(w, op->list[0]), p[0], (size_t)bytes * VM_LANES);
         return true;
     }
@@ -142,10 +158,9 @@ static bool store_flat(struct warp *w, const struct op *op, uint32_t exec, const
 {
     unsigned char *p[VM_LANES];
     uint32_t bytes = op->aux & AUX_BYTES;
-    bool is_row;
-    if (!resolve(w, op, exec, at, bytes * op->uses, ACCESS_WRITE, check, p, &is_row))
+    if (!resolve(w, op, exec, at, bytes * op->uses, ACCESS_WRITE, check, p))
         return false;
-    if (is_row && op->uses == 1 && bytes >= 4 && !(op->aux & AUX_ORDERED)) {
+    if (op->uses == 1 && is_row(op->aux, exec, at, p)) {
         memcpy(p[0], vm_row(w, op->list[0]), (size_t)bytes * VM_LANES);
         return true;
     }
@@ -372,7 +387,7 @@ HANDLER(fence)
     return op + 1;
 }
 
-const struct row rows_memory[] = {
+const struct row ROWS_NAME(memory)[] = {
     {"ld", NULL, NULL, decode_access, ACCESS_READ},
     {"ldu", NULL, NULL, decode_access, ACCESS_READ},
     {"st", NULL, NULL, decode_access, ACCESS_WRITE},
