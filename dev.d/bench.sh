@@ -1,20 +1,20 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# ./dev bench [TOPIC…]: figures of this machine. A bench is build/release/bin/bench_<topic> or
-# tests/bench/<topic>.sh; it prints one figure a line, "name value unit". Each becomes one JSON object
-# in tests/bench/results/<topic>.jsonl; the newest line of a name counts.
+# ./dev bench [TOPIC…]: figures of this machine. A bench is tests/bench/bench_<topic>.c or
+# tests/bench/<topic>.sh; it prints one figure a line: "name value unit", or a JSON object of these. Each
+# becomes one JSON object in tests/bench/results/<topic>.jsonl; the newest line of a name counts.
 
 cmd_bench()
 {
-    local topic program status=0
+    local file topic status=0
     local -A programs=()
-    packages_install test
+    packages_install bench
     tree_writable
     build_preset release || die 'the build failed'
-    for program in "$ROOT"/build/release/bin/bench_* "$ROOT"/tests/bench/*.sh; do
-        [ -x "$program" ] || continue
-        topic=$(basename "$program" .sh)
-        programs[${topic#bench_}]=$program
+    for file in "$ROOT"/tests/bench/bench_*.c "$ROOT"/tests/bench/*.sh; do
+        topic=$(basename "$file")
+        topic=${topic#bench_}
+        programs[${topic%.*}]=$file
     done
     [ $# -gt 0 ] || set -- "${!programs[@]}"
     for topic in "$@"; do
@@ -26,17 +26,17 @@ cmd_bench()
 
 bench_one()
 {
-    local topic=$1 program=$2 out=$ROOT/build/log/bench-$1.out
+    local topic=$1 out=$ROOT/build/log/bench-$1.out
     local results=$ROOT/tests/bench/results/$topic.jsonl
-    step "bench ($topic)" "$out" env PTXBENCH_BIN="$ROOT/build/release/bin" "$program" || return 1
+    local -a run=(sh "$2")
+    case $2 in *.c) run=("$ROOT/build/release/bin/bench_$topic") ;; esac
+    step "bench ($topic)" "$out" env PTXBENCH_BIN="$ROOT/build/release/bin" "${run[@]}" || return 1
     mkdir -p "$(dirname "$results")"
-    grep -E '^[a-z][a-z0-9_.]* -?[0-9.]+(e[-+]?[0-9]+)? [^ ]+$' "$out" | while read -r name value unit; do
-        jq -cn --arg date "$(date -u +%Y-%m-%dT%H:%M:%SZ)" --arg commit "$(bench_commit)" \
-            --arg device "$(bench_device)" --arg name "$name" --argjson value "$value" --arg unit "$unit" \
-            --arg command "./dev bench $topic" \
+    sed -nE 's/^([a-z][a-zA-Z0-9_.]*) (-?[0-9][0-9.e+-]*) ([^ ]+)$/{"name":"\1","value":\2,"unit":"\3"}/; /^\{.*\}$/p' "$out" |
+        jq -c --arg date "$(date -u +%Y-%m-%dT%H:%M:%SZ)" --arg commit "$(bench_commit)" \
+            --arg device "$(bench_device)" --arg command "./dev bench $topic" \
             '{date: $date, commit: $commit, device: $device, driver: null, command: $command,
-              name: $name, value: $value, unit: $unit}' | tee -a "$results"
-    done
+              name: .name, value: .value, unit: .unit}' | tee -a "$results"
 }
 
 bench_commit()

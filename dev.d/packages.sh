@@ -3,7 +3,7 @@
 # What has to be installed. Everything is probed for itself, so that a machine which has it from
 # somewhere else is fine; the package names are those of Debian 12.
 
-# when (up: always; test: for ./dev test), probe, Debian package
+# when (up: always; test: for ./dev test; bench: for ./dev bench), probe, Debian package
 PACKAGES='
 up    command:cc             build-essential
 up    command:cmake          cmake
@@ -29,6 +29,10 @@ test  command:clang          clang
 test  command:clang-format   clang-format
 test  fuzzer:                libclang-rt-dev
 test  command:shellcheck     shellcheck
+bench command:git            git
+bench command:jq             jq
+bench command:perl           perl
+bench command:wrk            wrk
 '
 
 # probe KIND:NAME: is it there?
@@ -49,7 +53,7 @@ packages_missing()
 {
     local when probed package missing=''
     while read -r when probed package; do
-        if [ -n "$when" ] && { [ "$when" = up ] || [ "$1" = test ]; } && ! probe "$probed"; then
+        if [ -n "$when" ] && { [ "$when" = up ] || [ "$when" = "$1" ]; } && ! probe "$probed"; then
             missing="$missing $package"
         fi
     done <<<"$PACKAGES"
