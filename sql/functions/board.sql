@@ -32,7 +32,7 @@ SELECT *,
 
 CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch text, p_device_model text,
                                        p_epoch int, p_limit int)
-RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
 DECLARE
     v_epoch int := nullif(p_epoch, 0);
 BEGIN
@@ -63,7 +63,7 @@ BEGIN
 END $$;
 
 -- Rank of a submission on its own board; NULL if it is not the one that stands for its entry.
-CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
 DECLARE
     v record;
 BEGIN
