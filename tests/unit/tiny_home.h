@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A home folder ($PTXBENCH_HOME) for tests that evaluate: the real architectures and the real gemm, but
- * with one workload small enough for a sanitized build: 93 x 128, K = 256. */
+ * with one workload small enough for a sanitized build: 93 x 64, K = 128. */
 #ifndef TESTS_TINY_HOME_H
 #define TESTS_TINY_HOME_H
 
@@ -32,7 +32,7 @@ static inline bool tiny_home_make(void)
     json_object_set_new(problem, "cpu_workload", json_string("tiny"));
     json_object_set_new(problem, "workloads",
                         json_pack("[{s:s, s:{s:i, s:i, s:i}, s:b}]", "name", "tiny", "axes", "M", 93,
-                                  "N", 128, "K", 256, "paper", 1));
+                                  "N", 64, "K", 128, "paper", 1));
     snprintf(path, sizeof(path), "%s/problems", tiny_home);
     bool ok = mkdir(path, 0755) == 0;
     snprintf(path, sizeof(path), "%s/problems/gemm", tiny_home);
