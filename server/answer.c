@@ -34,12 +34,15 @@ void answer_links(json_t *document, const char *id)
 
 /* Members in the order a reader wants them; what is not named here follows. */
 static const char *const member_order[] = {
-    "id", "state", "verdict", "flags", "detail", "speedup", "candidate_us", "baseline", "target",
-    "thread_instructions", "rank", "position", "eta_s", "lane", "problem", "workload", "arch", "device",
-    "device_model", "language", "mode", "label", "method", "owner", "visibility", "created_at", "finished_at",
-};
+    "id",         "state",        "verdict",  "flags",        "detail",
+    "speedup",    "candidate_us", "baseline", "target",       "thread_instructions",
+    "rank",       "position",     "eta_s",    "lane",         "problem",
+    "workload",   "arch",         "device",   "device_model", "language",
+    "mode",       "label",        "method",   "owner",        "visibility",
+    "created_at", "finished_at"};
 
-/* Nulls say something about a result; before there is one, and about a place in a queue after it, they do not. */
+/* Nulls say something about a result; before there is one, and about a place in a queue after it,
+ * they do not. */
 static bool is_shown(const json_t *value, const char *name, bool done)
 {
     return !json_is_null(value) || (done && strcmp(name, "position") && strcmp(name, "eta_s"));
@@ -55,9 +58,9 @@ json_t *answer_shape(json_t *document)
         if (value && is_shown(value, member_order[i], done))
             json_object_set(shaped, member_order[i], value);
     }
-    json_object_foreach(document, name, value)
-        if (!json_object_get(shaped, name) && is_shown(value, name, done))
-            json_object_set(shaped, name, value);
+    json_object_foreach(document, name,
+                        value) if (!json_object_get(shaped, name) && is_shown(value, name, done))
+        json_object_set(shaped, name, value);
     answer_links(shaped, text_of(document, "id"));
     json_decref(document);
     return shaped;
@@ -81,24 +84,29 @@ static void line_state(const json_t *d, struct buf *b)
 
 static void line_speed(const json_t *d, struct buf *b)
 {
-    const json_t *speedup = json_object_get(d, "speedup"), *baseline = json_object_get(d, "baseline");
+    const json_t *speedup = json_object_get(d, "speedup"),
+                 *baseline = json_object_get(d, "baseline");
     const json_t *ci = json_object_get(speedup, "ci95");
     if (!json_is_object(speedup)) {
         buf_adds(b, "speedup: not timed\n");
         return;
     }
     buf_addf(b, "speedup: %.3f [%.3f, %.3f] over %s %s, %.2f us\n",
-             json_number_value(json_object_get(speedup, "value")), json_number_value(json_array_get(ci, 0)),
-             json_number_value(json_array_get(ci, 1)), text_of(baseline, "name"),
-             text_of(baseline, "version"), json_number_value(json_object_get(d, "candidate_us")));
+             json_number_value(json_object_get(speedup, "value")),
+             json_number_value(json_array_get(ci, 0)), json_number_value(json_array_get(ci, 1)),
+             text_of(baseline, "name"), text_of(baseline, "version"),
+             json_number_value(json_object_get(d, "candidate_us")));
 }
 
 static void line_target(const json_t *d, struct buf *b)
 {
     const json_t *target = json_object_get(d, "target");
-    const json_t *executed = json_object_get(target, "executed"), *share = json_object_get(target, "tensor_share");
+    const json_t *executed = json_object_get(target, "executed"),
+                 *share = json_object_get(target, "tensor_share");
     buf_addf(b, "target instructions: %s",
-             json_is_true(executed) ? "executed" : json_is_false(executed) ? "not executed" : "unknown");
+             json_is_true(executed)    ? "executed"
+             : json_is_false(executed) ? "not executed"
+                                       : "unknown");
     if (json_is_number(share))
         buf_addf(b, ", %.1f %% of the work on tensor units", 100 * json_number_value(share));
     buf_adds(b, "\n");
@@ -106,8 +114,8 @@ static void line_target(const json_t *d, struct buf *b)
 
 void answer_lines(const json_t *d, struct buf *b)
 {
-    buf_addf(b, "%s %s %s %s on %s: ", text_of(d, "id"), text_of(d, "problem"), text_of(d, "workload"),
-             text_of(d, "arch"), text_of(d, "device"));
+    buf_addf(b, "%s %s %s %s on %s: ", text_of(d, "id"), text_of(d, "problem"),
+             text_of(d, "workload"), text_of(d, "arch"), text_of(d, "device"));
     buf_addf(b, "%s\n", text_of(d, "label"));
     line_state(d, b);
     line_speed(d, b);
@@ -120,7 +128,8 @@ void answer_lines(const json_t *d, struct buf *b)
 static bool wants_lines(const struct request *r)
 {
     const char *accept = r->headers.accept;
-    return accept && field_accept_weight(accept, "text/plain") > field_accept_weight(accept, "application/json");
+    return accept && field_accept_weight(accept, "text/plain") >
+                         field_accept_weight(accept, "application/json");
 }
 
 static enum err show(struct request *r, int status, json_t *document)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every handler of the routes table, by the file that holds it. Included by routes.c and by those files. */
+ * Every handler of the routes table, by the file that holds it. Included by routes.c and by those
+ * files. */
 #ifndef SERVER_API_H
 #define SERVER_API_H
 

@@ -7,7 +7,8 @@
 enum err submission_cancel(struct request *r)
 {
     json_t *document = NULL;
-    enum err e = store_submission_cancel(r->db, r->captures[0], request_viewer(r), &document, &r->fault);
+    enum err e =
+        store_submission_cancel(r->db, r->captures[0], request_viewer(r), &document, &r->fault);
     if (e)
         return e;
     answer_links(document, r->captures[0]);

@@ -4,24 +4,29 @@
 
 #define PLAIN "text/plain; charset=utf-8"
 
-typedef enum err read_fn(struct db *db, const char *id, int64_t viewer, struct buf *out, struct fault *f);
+typedef enum err read_fn(struct db *db, const char *id, int64_t viewer, struct buf *out,
+                         struct fault *f);
 
-static enum err read_ptx(struct db *db, const char *id, int64_t viewer, struct buf *out, struct fault *f)
+static enum err read_ptx(struct db *db, const char *id, int64_t viewer, struct buf *out,
+                         struct fault *f)
 {
     return store_submission_artefact(db, id, viewer, "ptx", out, f);
 }
 
-static enum err read_cubin(struct db *db, const char *id, int64_t viewer, struct buf *out, struct fault *f)
+static enum err read_cubin(struct db *db, const char *id, int64_t viewer, struct buf *out,
+                           struct fault *f)
 {
     return store_submission_artefact(db, id, viewer, "cubin", out, f);
 }
 
-static enum err read_log(struct db *db, const char *id, int64_t viewer, struct buf *out, struct fault *f)
+static enum err read_log(struct db *db, const char *id, int64_t viewer, struct buf *out,
+                         struct fault *f)
 {
     return store_submission_artefact(db, id, viewer, "log", out, f);
 }
 
-static enum err send_bytes(struct request *r, read_fn *read, size_t max, const char *type, const char *ending)
+static enum err send_bytes(struct request *r, read_fn *read, size_t max, const char *type,
+                           const char *ending)
 {
     struct buf b;
     buf_init(&b, max);
@@ -31,7 +36,8 @@ static enum err send_bytes(struct request *r, read_fn *read, size_t max, const c
         return e;
     }
     /* The name holds the id: several downloads do not overwrite each other. */
-    answer_header(r, "Content-Disposition", request_printf(r, "inline; filename=\"%s.%s\"", r->captures[0], ending));
+    answer_header(r, "Content-Disposition",
+                  request_printf(r, "inline; filename=\"%s.%s\"", r->captures[0], ending));
     return answer_tag(r, answer_buf(r, 200, type, &b));
 }
 

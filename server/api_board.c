@@ -12,11 +12,23 @@ enum { BOARD_DEFAULT = 100, BOARD_MOST = 1000 };
 /* The device that stands for `cpu` in results. */
 #define CPU_MODEL "ptxvm"
 
-static const char *const board_columns[] = {
-    "rank", "id", "label", "method", "owner", "speedup.value", "speedup.ci95.0", "speedup.ci95.1",
-    "candidate_us", "flags", "target.executed", "target.tensor_share", "thread_instructions",
-    "device_model", "attempts", "language", "created_at",
-};
+static const char *const board_columns[] = {"rank",
+                                            "id",
+                                            "label",
+                                            "method",
+                                            "owner",
+                                            "speedup.value",
+                                            "speedup.ci95.0",
+                                            "speedup.ci95.1",
+                                            "candidate_us",
+                                            "flags",
+                                            "target.executed",
+                                            "target.tensor_share",
+                                            "thread_instructions",
+                                            "device_model",
+                                            "attempts",
+                                            "language",
+                                            "created_at"};
 
 static enum err read_filter(struct request *r, struct board_filter *q)
 {
@@ -24,19 +36,26 @@ static enum err read_filter(struct request *r, struct board_filter *q)
     const char *device = request_query(r, "device"), *arch = request_query(r, "arch");
     const struct problem *p = name ? problems_find(&r->service->registry.problems, name) : NULL;
     if (!p)
-        return fault_set(&r->fault, ERR_BAD_PARAMETER, "problem must name one of /v1/problems, not '%.64s'",
-                         name ? name : "");
+        return fault_set(&r->fault, ERR_BAD_PARAMETER,
+                         "problem must name one of /v1/problems, not '%.64s'", name ? name : "");
     bool cpu = device && !strcmp(device, "cpu");
-    const struct workload *w = workload ? problem_workload(p, workload) : cpu ? p->cpu_workload : p->paper_workload;
+    const struct workload *w = workload ? problem_workload(p, workload)
+                               : cpu    ? p->cpu_workload
+                                        : p->paper_workload;
     if (!w)
-        return fault_set(&r->fault, ERR_BAD_PARAMETER, "workload must be one of problem %s, not '%.64s'", p->name,
+        return fault_set(&r->fault, ERR_BAD_PARAMETER,
+                         "workload must be one of problem %s, not '%.64s'", p->name,
                          workload ? workload : "");
     if (!arch || !archs_find(&r->service->registry.archs, arch))
-        return fault_set(&r->fault, ERR_BAD_PARAMETER, "arch must name one of /v1/archs, not '%.64s'",
-                         arch ? arch : "");
+        return fault_set(&r->fault, ERR_BAD_PARAMETER,
+                         "arch must name one of /v1/archs, not '%.64s'", arch ? arch : "");
     bool any = !device || !strcmp(device, "gpu");
-    *q = (struct board_filter){.problem = p->name, .workload = w->name, .arch = arch,
-                               .device_model = any ? NULL : cpu ? CPU_MODEL : device};
+    *q = (struct board_filter){.problem = p->name,
+                               .workload = w->name,
+                               .arch = arch,
+                               .device_model = any   ? NULL
+                                               : cpu ? CPU_MODEL
+                                                     : device};
     return ERR_NONE;
 }
 
@@ -62,7 +81,8 @@ static enum err read_board(struct request *r)
         return e;
     request_keep_json(r, document);
     if (csv)
-        return answer_csv(r, board_columns, COUNT_OF(board_columns), json_object_get(document, "items"));
+        return answer_csv(r, board_columns, COUNT_OF(board_columns),
+                          json_object_get(document, "items"));
     json_object_set_new(document, "problem", json_string(q.problem));
     json_object_set_new(document, "workload", json_string(q.workload));
     json_object_set_new(document, "arch", json_string(q.arch));

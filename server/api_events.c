@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress of one submission as server-sent events. Resumes after Last-Event-ID; a client that comes back too
-// late, or with a number that never was, gets `reset` with the whole state instead.
+// Progress of one submission as server-sent events. Resumes after Last-Event-ID; a client that
+// comes back too late, or with a number that never was, gets `reset` with the whole state instead.
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static enum err read_position(struct request *r, int64_t *after)
         text = request_query(r, "last_event_id");
     *after = 0;
     if (text && *text && !field_number(text, INT32_MAX, after))
-        return fault_set(&r->fault, ERR_BAD_PARAMETER, "Last-Event-ID must be the number of an event, not '%.64s'",
-                         text);
+        return fault_set(&r->fault, ERR_BAD_PARAMETER,
+                         "Last-Event-ID must be the number of an event, not '%.64s'", text);
     return ERR_NONE;
 }
 
@@ -25,13 +25,15 @@ static enum err read_position(struct request *r, int64_t *after)
 static enum err snapshot(struct request *r, const char **frame, int64_t *rev)
 {
     json_t *document = NULL;
-    enum err e = store_submission_get(r->db, r->captures[0], request_viewer(r), &document, &r->fault);
+    enum err e =
+        store_submission_get(r->db, r->captures[0], request_viewer(r), &document, &r->fault);
     if (e)
         return e;
     document = answer_shape(document);
     *rev = json_integer_value(json_object_get(document, "rev"));
     char *text = json_dumps(document, ANSWER_JSON);
-    *frame = request_printf(r, "id: %lld\nevent: reset\ndata: %s\n\n", (long long)*rev, text ? text : "null");
+    *frame = request_printf(r, "id: %lld\nevent: reset\ndata: %s\n\n", (long long)*rev,
+                            text ? text : "null");
     free(text);
     json_decref(document);
     return ERR_NONE;
@@ -50,8 +52,8 @@ static enum err stream(struct request *r, int64_t after, bool done, bool reset)
     answer_header(r, "X-Accel-Buffering", "no");
     if (r->method == METHOD_HEAD)
         return ERR_NONE;
-    r->out.stream = stream_open(hub_streams(r->service->hub), r->captures[0], after, r->address, opening, reset && done,
-                                &r->fault);
+    r->out.stream = stream_open(hub_streams(r->service->hub), r->captures[0], after, r->address,
+                                opening, reset && done, &r->fault);
     return r->out.stream ? ERR_NONE : r->fault.code;
 }
 

@@ -42,8 +42,9 @@ enum err ready_get(struct request *r)
     if (e) /* whatever it is, not ready is 503 */
         return err_status(e) == 503 ? e : ERR_UNAVAILABLE;
     json_t *lanes = json_object_get(queue, "lanes");
-    json_t *document = json_pack("{s:b, s:b, s:O}", "ready", 1, "listening", hub_state(r->service->hub).listening,
-                                 "lanes", lanes ? lanes : json_null());
+    json_t *document =
+        json_pack("{s:b, s:b, s:O}", "ready", 1, "listening", hub_state(r->service->hub).listening,
+                  "lanes", lanes ? lanes : json_null());
     json_decref(queue);
     return answer_json(r, 200, document);
 }

@@ -17,11 +17,25 @@ enum err submission_get(struct request *r)
     return answer_submission(r, 200);
 }
 
-static const char *const list_columns[] = {
-    "id", "created_at", "problem", "workload", "arch", "device", "language", "mode", "state", "verdict",
-    "flags", "speedup.value", "speedup.ci95.0", "speedup.ci95.1", "candidate_us", "target.executed",
-    "label", "method", "owner",
-};
+static const char *const list_columns[] = {"id",
+                                           "created_at",
+                                           "problem",
+                                           "workload",
+                                           "arch",
+                                           "device",
+                                           "language",
+                                           "mode",
+                                           "state",
+                                           "verdict",
+                                           "flags",
+                                           "speedup.value",
+                                           "speedup.ci95.0",
+                                           "speedup.ci95.1",
+                                           "candidate_us",
+                                           "target.executed",
+                                           "label",
+                                           "method",
+                                           "owner"};
 
 /* Link: <…>; rel="next": this address with another cursor. */
 static void link_next(struct request *r, const char *next)
@@ -48,10 +62,14 @@ static enum err read_filter(struct request *r, struct submission_filter *q)
     int64_t limit;
     enum err e = request_number(r, "limit", 1, LIST_MOST, LIST_DEFAULT, &limit);
     *q = (struct submission_filter){
-        .problem = request_query(r, "problem"), .arch = request_query(r, "arch"),
-        .device = request_query(r, "device"),   .state = request_query(r, "state"),
-        .verdict = request_query(r, "verdict"), .label = request_query(r, "label"),
-        .owner = request_query(r, "owner"),     .before = request_query(r, "cursor"),
+        .problem = request_query(r, "problem"),
+        .arch = request_query(r, "arch"),
+        .device = request_query(r, "device"),
+        .state = request_query(r, "state"),
+        .verdict = request_query(r, "verdict"),
+        .label = request_query(r, "label"),
+        .owner = request_query(r, "owner"),
+        .before = request_query(r, "cursor"),
         .limit = (int)limit,
     };
     if (!e && q->before && !uuid_is_valid(q->before))
@@ -79,7 +97,6 @@ enum err submissions_list(struct request *r)
     if (csv)
         return answer_csv(r, list_columns, COUNT_OF(list_columns), items);
     size_t i;
-    json_array_foreach(items, i, row)
-        json_array_set_new(items, i, answer_shape(json_incref(row)));
+    json_array_foreach(items, i, row) json_array_set_new(items, i, answer_shape(json_incref(row)));
     return answer_tag(r, answer_json(r, 200, json_incref(document)));
 }

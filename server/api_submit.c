@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// POST /v1/submissions: a JSON body, or the bare source with its fields as query parameters. Validated here as far
-// as the plan alone goes, stored, and answered with the verdict if the caller waits for it.
+// POST /v1/submissions: a JSON body, or the bare source with its fields as query parameters.
+// Validated here as far as the plan alone goes, stored, and answered with the verdict if the caller
+// waits for it.
 #include <ctype.h>
 #include <string.h>
 
@@ -13,9 +14,9 @@
 
 enum {
     KEY_BYTES = 200,
-    QUOTA_RESET_S = 5,       /* when a refused caller should look again: a place frees with every job */
+    QUOTA_RESET_S = 5, /* when a refused caller should look again: a place frees with every job */
     PRIORITY_INTERACTIVE = 0,
-    TIMEOUT_S = 300,         /* budget of one evaluation */
+    TIMEOUT_S = 300, /* budget of one evaluation */
 };
 
 /* Query parameters that are not fields of a submission. */
@@ -38,11 +39,12 @@ static bool is_own(const char *name)
 
 /* ---- reading ---- */
 
-static void read_visibility(struct request *r, const char *path, const json_t *given, struct posting *p)
+static void read_visibility(struct request *r, const char *path, const json_t *given,
+                            struct posting *p)
 {
     const char *word = json_string_value(given);
     p->is_private = word && !strcmp(word, "private");
-    if (given && !p->is_private && (!word || strcmp(word, "public")))
+    if (given && !json_is_null(given) && !p->is_private && (!word || strcmp(word, "public")))
         faults_add(&r->faults, path, "must be public or private");
     else if (p->is_private && r->who.owner_id == OWNER_ANONYMOUS)
         faults_add(&r->faults, path, "private needs a token: without one nobody could read it");
@@ -53,7 +55,8 @@ static enum err read_json(struct request *r, struct posting *p)
     for (size_t i = 0; i < r->url.parameter_count; i++)
         if (!is_own(r->url.parameters[i].name) || !strcmp(r->url.parameters[i].name, "visibility"))
             return fault_set(&r->fault, ERR_BAD_PARAMETER,
-                             "with a JSON body, '%s' belongs into the body", r->url.parameters[i].name);
+                             "with a JSON body, '%s' belongs into the body",
+                             r->url.parameters[i].name);
     json_t *body = json_parse(r->body.data ? r->body.data : "", r->body.len, &r->fault);
     if (!request_keep_json(r, body))
         return r->fault.code ? r->fault.code : ERR_NO_MEMORY;
@@ -70,7 +73,8 @@ static enum err read_bare(struct request *r, struct posting *p)
     json_t *query = request_keep_json(r, json_object());
     for (size_t i = 0; i < r->url.parameter_count; i++)
         if (!is_own(r->url.parameters[i].name))
-            json_object_set_new(query, r->url.parameters[i].name, json_string(r->url.parameters[i].value));
+            json_object_set_new(query, r->url.parameters[i].name,
+                                json_string(r->url.parameters[i].value));
     const char *word = request_query(r, "visibility");
     submission_bare(&r->service->registry, r->body.data ? r->body.data : "", r->body.len, query,
                     &p->submission, &r->faults);
@@ -78,15 +82,16 @@ static enum err read_bare(struct request *r, struct posting *p)
     return ERR_NONE;
 }
 
-/* JSON by its type; multipart has no meaning here; everything else is source, since curl --data-binary
- * calls it a form. */
+/* JSON by its type; multipart has no meaning here; everything else is source, since curl
+ * --data-binary calls it a form. */
 static enum err read_body(struct request *r, struct posting *p)
 {
     char type[FIELD_MEDIA];
     field_media_type(r->headers.content_type, type);
     size_t n = strlen(type);
     if (!strncmp(type, "multipart/", 10))
-        return fault_set(&r->fault, ERR_CONTENT_TYPE, "multipart is not taken: send JSON, or the source alone");
+        return fault_set(&r->fault, ERR_CONTENT_TYPE,
+                         "multipart is not taken: send JSON, or the source alone");
     bool json = !strcmp(type, "application/json") || (n > 5 && !strcmp(type + n - 5, "+json"));
     enum err e = json ? read_json(r, p) : read_bare(r, p);
     return e ? e : faults_any(&r->faults) ? ERR_INVALID : ERR_NONE;
@@ -101,8 +106,10 @@ static enum err check_key(struct request *r)
     bool fit = n >= 1 && n <= KEY_BYTES;
     for (size_t i = 0; key && fit && i < n; i++)
         fit = isprint((unsigned char)key[i]);
-    return fit ? ERR_NONE : fault_set(&r->fault, ERR_BAD_REQUEST,
-                                      "an Idempotency-Key must be 1 to %d printable ASCII characters", KEY_BYTES);
+    return fit ? ERR_NONE
+               : fault_set(&r->fault, ERR_BAD_REQUEST,
+                           "an Idempotency-Key must be 1 to %d printable ASCII characters",
+                           KEY_BYTES);
 }
 
 /* "The same body" means body and fields in the query; how long one waits for it does not matter. */
@@ -173,8 +180,9 @@ static enum err show_dry(struct request *r, const struct posting *p)
 {
     char lane[LANE_TEXT];
     submission_lane(&p->submission, lane);
-    return answer_json(r, 200, json_pack("{s:b, s:s, s:o}", "valid", 1, "lane", lane, "submission",
-                                         submission_document(&p->submission)));
+    return answer_json(r, 200,
+                       json_pack("{s:b, s:s, s:o}", "valid", 1, "lane", lane, "submission",
+                                 submission_document(&p->submission)));
 }
 
 static enum err create(struct request *r, struct posting *p)

@@ -10,7 +10,8 @@ enum err auth_check(struct request *r)
     if (!anonymous) {
         const char *text = field_bearer(r->headers.authorization);
         if (!text)
-            return fault_set(&r->fault, ERR_UNAUTHORIZED, "the Authorization header must be 'Bearer <token>'");
+            return fault_set(&r->fault, ERR_UNAUTHORIZED,
+                             "the Authorization header must be 'Bearer <token>'");
         enum err e = store_token_lookup(r->db, text, &r->who, &r->fault);
         if (e)
             return e;
@@ -18,6 +19,7 @@ enum err auth_check(struct request *r)
     if (r->route->need != NEED_SUBMIT || r->who.submit || r->who.admin || (anonymous && r->local))
         return ERR_NONE;
     if (anonymous)
-        return fault_set(&r->fault, ERR_UNAUTHORIZED, "without a token only clients on this machine may submit");
+        return fault_set(&r->fault, ERR_UNAUTHORIZED,
+                         "without a token only clients on this machine may submit");
     return fault_set(&r->fault, ERR_FORBIDDEN, "this token lacks the scope 'submit'");
 }

@@ -91,14 +91,19 @@ void cache_keep(struct request *r)
 {
     struct cache *c = r->service->cache;
     char key[KEY_BYTES];
-    char *copy = r->out.status == 200 && r->out.len <= BODY_BYTES && make_key(r, key) ? malloc(r->out.len + 1) : NULL;
+    char *copy = r->out.status == 200 && r->out.len <= BODY_BYTES && make_key(r, key)
+                     ? malloc(r->out.len + 1)
+                     : NULL;
     if (!copy)
         return;
     memcpy(copy, r->out.body, r->out.len);
     pthread_mutex_lock(&c->lock);
     struct slot *s = slot_of(c, key);
     free(s->body);
-    *s = (struct slot){.body = copy, .len = r->out.len, .type = r->out.type, .ticket = r->ticket,
+    *s = (struct slot){.body = copy,
+                       .len = r->out.len,
+                       .type = r->out.type,
+                       .ticket = r->ticket,
                        .until_ms = now_ms() + CACHE_MS};
     memcpy(s->key, key, sizeof(key));
     pthread_mutex_unlock(&c->lock);

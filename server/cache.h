@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Answers that many ask for and that only an event can change, such as boards. An entry is good until the hub
- * hears of any event, and never for long: what the hub cannot hear shows after CACHE_MS. */
+ * Answers that many ask for and that only an event can change, such as boards. An entry is good
+ * until the hub hears of any event, and never for long: what the hub cannot hear shows after
+ * CACHE_MS. */
 #ifndef SERVER_CACHE_H
 #define SERVER_CACHE_H
 

@@ -11,7 +11,8 @@ enum err csv_wanted(struct request *r, bool *wanted)
     const char *format = request_query(r, "format");
     *wanted = format && !strcmp(format, "csv");
     if (format && !*wanted && strcmp(format, "json"))
-        return fault_set(&r->fault, ERR_BAD_PARAMETER, "format must be csv or json, not '%.64s'", format);
+        return fault_set(&r->fault, ERR_BAD_PARAMETER, "format must be csv or json, not '%.64s'",
+                         format);
     return ERR_NONE;
 }
 
@@ -58,7 +59,8 @@ static void add_value(struct buf *b, const json_t *v)
     if (json_is_array(v)) { /* flags: words with spaces between */
         size_t i;
         json_t *item;
-        json_array_foreach(v, i, item) {
+        json_array_foreach(v, i, item)
+        {
             buf_adds(b, i ? " " : "");
             add_value(b, item);
         }
@@ -78,7 +80,8 @@ enum err answer_csv(struct request *r, const char *const *columns, size_t count,
     buf_adds(&b, "\r\n");
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         for (size_t c = 0; c < count; c++) {
             buf_adds(&b, c ? "," : "");
             add_value(&b, member(row, columns[c]));

@@ -8,7 +8,8 @@
 #include "server/service.h"
 
 const struct response_header door_headers[] = {
-    {"Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"},
+    {"Content-Security-Policy",
+     "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"},
     {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
@@ -91,8 +92,8 @@ static bool is_proxy(const struct config *c, const uint8_t address[16])
     return false;
 }
 
-/* Walks X-Forwarded-For from its end, over the proxies we trust, to the first address we must not. What stands
- * before that was written by anybody. */
+/* Walks X-Forwarded-For from its end, over the proxies we trust, to the first address we must not.
+ * What stands before that was written by anybody. */
 static void find_client(const struct config *c, const char *forwarded, uint8_t address[16])
 {
     size_t end = forwarded ? strlen(forwarded) : 0;
@@ -116,16 +117,20 @@ enum err door_check(const struct door *d, struct request *r)
 {
     const struct config *c = &r->service->config;
     const struct request_headers *h = &r->headers;
-    /* A proxy on this machine makes everybody look local, so any trace of one ends that privilege. */
+    /* A proxy on this machine makes everybody look local, so any trace of one ends that privilege.
+     */
     r->local = address_is_loopback(r->address) && !h->proxied && !is_proxy(c, r->address);
     find_client(c, h->forwarded_for, r->address);
     if (d->framing_bad)
-        return fault_set(&r->fault, ERR_BAD_REQUEST, "the length of the body is stated in more than one way");
+        return fault_set(&r->fault, ERR_BAD_REQUEST,
+                         "the length of the body is stated in more than one way");
     if (!host_served(c, h->host))
-        return fault_set(&r->fault, ERR_MISDIRECTED, "the host '%.64s' is not served here; the option --host adds one",
+        return fault_set(&r->fault, ERR_MISDIRECTED,
+                         "the host '%.64s' is not served here; the option --host adds one",
                          h->host ? h->host : "");
     if (h->origin && !field_origin_is(h->origin, h->host))
-        return fault_set(&r->fault, ERR_FOREIGN_ORIGIN, "a page of '%.64s' may not use this service", h->origin);
+        return fault_set(&r->fault, ERR_FOREIGN_ORIGIN,
+                         "a page of '%.64s' may not use this service", h->origin);
     if (h->content_encoding && strcasecmp(h->content_encoding, "identity"))
         return fault_set(&r->fault, ERR_CONTENT_TYPE, "the content encoding '%.64s' is not taken",
                          h->content_encoding);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Life of an exchange: the target arrives (exchange_new), then the headers (judge), then the body (receive), then it
-// is handled: at once, or suspended and handed to the database threads, whose `done` resumes it. While a
-// connection is suspended nothing here touches its exchange.
+// Life of an exchange: the target arrives (exchange_new), then the headers (judge), then the body
+// (receive), then it is handled: at once, or suspended and handed to the database threads, whose
+// `done` resumes it. While a connection is suspended nothing here touches its exchange.
 #include "server/exchange.h"
 
 #include <stdlib.h>
@@ -16,7 +16,8 @@
 #include "server/stream.h"
 
 enum {
-    HEADERS_MS = 10000, /* from connect to the last header; from the request line for a later request */
+    HEADERS_MS =
+        10000, /* from connect to the last header; from the request line for a later request */
     BODY_MS = 60000,
     SEND_MS = 300000,
     DISCARD = 64 * MIB, /* a refused body is read up to here, so that the answer arrives */
@@ -31,16 +32,17 @@ struct exchange {
     struct MHD_Connection *connection;
     struct peer *peer;
     enum phase phase;
-    enum err refused;   /* judged before or while the body came */
-    bool active;        /* counted as such */
-    bool close;         /* framing in doubt: nothing more on this connection */
+    enum err refused; /* judged before or while the body came */
+    bool active;      /* counted as such */
+    bool close;       /* framing in doubt: nothing more on this connection */
     size_t received;
     char allow[ROUTES_ALLOW];
-    char *target;       /* as sent; owned */
+    char *target; /* as sent; owned */
 };
 
-struct exchange *exchange_new(const struct service *service, struct exchange_counts *counts, struct peer *peer,
-                              struct MHD_Connection *connection, const char *target)
+struct exchange *exchange_new(const struct service *service, struct exchange_counts *counts,
+                              struct peer *peer, struct MHD_Connection *connection,
+                              const char *target)
 {
     struct exchange *x = calloc(1, sizeof(*x));
     if (!x)
@@ -142,9 +144,9 @@ static enum MHD_Result send_answer(struct exchange *x)
     metrics_request(x->service->metrics, r->route ? route_index(r->route) : route_count,
                     r->out.status, r->busy_ms);
     log_line(r->out.status >= 500 ? LOG_WARN : LOG_DEBUG, "request",
-             "id=%s method=%s route=\"%s\" status=%d busy_ms=%lld detail=\"%s\"", r->id, method_name(r->method),
-             r->route ? r->route->pattern : "-", r->out.status, (long long)r->busy_ms,
-             r->out.status >= 400 ? r->fault.detail : "");
+             "id=%s method=%s route=\"%s\" status=%d busy_ms=%lld detail=\"%s\"", r->id,
+             method_name(r->method), r->route ? r->route->pattern : "-", r->out.status,
+             (long long)r->busy_ms, r->out.status >= 400 ? r->fault.detail : "");
     bool stream = r->out.stream;
     sweep_allow(x->peer, stream ? 0 : SEND_MS);
     struct MHD_Response *response = build_response(x);
@@ -177,7 +179,8 @@ static void set_id(struct request *r)
         uuid7(r->id);
 }
 
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
 {
     (void)kind;
     door_header(cls, name, value);
@@ -231,13 +234,13 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
     x->phase = PHASE_BODY;
     x->refused = judge(x, method, &door);
     sweep_allow(x->peer, BODY_MS);
-    bool read_on = (door.content_length > 0 || door.chunked) && !door.expects_continue && !x->close &&
-                   door.content_length <= DISCARD;
+    bool read_on = (door.content_length > 0 || door.chunked) && !door.expects_continue &&
+                   !x->close && door.content_length <= DISCARD;
     return x->refused && !read_on ? send_problem(x, x->refused) : MHD_YES;
 }
 
-/* Suspends the connection and queues the request. Counting before looking at `draining` leaves no gap in which
- * http_settle sees nothing suspended and then something is. */
+/* Suspends the connection and queues the request. Counting before looking at `draining` leaves no
+ * gap in which http_settle sees nothing suspended and then something is. */
 static enum MHD_Result hand_over(struct exchange *x)
 {
     struct request *r = &x->request;
@@ -279,7 +282,8 @@ static enum MHD_Result handle(struct exchange *x)
     return hand_over(x);
 }
 
-enum MHD_Result exchange_access(struct exchange *x, const char *method, const char *data, size_t *size)
+enum MHD_Result exchange_access(struct exchange *x, const char *method, const char *data,
+                                size_t *size)
 {
     switch (x->phase) {
     case PHASE_NEW:

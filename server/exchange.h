@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One request on a connection: from its first line to its answer. With http.c all that knows libmicrohttpd. */
+ * One request on a connection: from its first line to its answer. With http.c all that knows
+ * libmicrohttpd. */
 #ifndef SERVER_EXCHANGE_H
 #define SERVER_EXCHANGE_H
 
@@ -16,11 +17,14 @@ struct exchange_counts {
 };
 
 /* NULL when out of memory. */
-struct exchange *exchange_new(const struct service *service, struct exchange_counts *counts, struct peer *peer,
-                              struct MHD_Connection *connection, const char *target);
+struct exchange *exchange_new(const struct service *service, struct exchange_counts *counts,
+                              struct peer *peer, struct MHD_Connection *connection,
+                              const char *target);
 void exchange_free(struct exchange *x); /* NULL is fine */
 
-/* The library calls this with the headers, with every piece of the body, at its end, and after each resume. */
-enum MHD_Result exchange_access(struct exchange *x, const char *method, const char *data, size_t *size);
+/* The library calls this with the headers, with every piece of the body, at its end, and after each
+ * resume. */
+enum MHD_Result exchange_access(struct exchange *x, const char *method, const char *data,
+                                size_t *size);
 
 #endif

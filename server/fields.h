@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of request headers: media types, entity tags, tokens, hosts, origins, client addresses. Pure and
- * fuzzed: every string here came from somebody else. NULL stands for a header that was not sent. */
+ * Values of request headers: media types, entity tags, tokens, hosts, origins, client addresses.
+ * Pure and fuzzed: every string here came from somebody else. NULL stands for a header that was not
+ * sent. */
 #ifndef SERVER_FIELDS_H
 #define SERVER_FIELDS_H
 
@@ -14,7 +15,8 @@ enum { FIELD_MEDIA = 128, FIELD_ADDRESS = 64 };
 /* "Application/JSON; charset=utf-8" gives "application/json"; absent or oversized gives "". */
 void field_media_type(const char *content_type, char out[FIELD_MEDIA]);
 
-/* Weight 0 to 1000 that an Accept header gives a type; the most specific range counts. Absent: 1000. */
+/* Weight 0 to 1000 that an Accept header gives a type; the most specific range counts. Absent:
+ * 1000. */
 int field_accept_weight(const char *accept, const char *type);
 
 /* Does If-None-Match hold this quoted entity tag (weak comparison) or "*"? */
@@ -23,7 +25,8 @@ bool field_etag_matches(const char *if_none_match, const char *etag);
 /* The token of "Bearer <token>", or NULL. Borrowed. */
 const char *field_bearer(const char *authorization);
 
-/* The host of an authority ("localhost:8080", "[::1]:80"), lower case, without port; false if malformed. */
+/* The host of an authority ("localhost:8080", "[::1]:80"), lower case, without port; false if
+ * malformed. */
 bool field_host(const char *authority, char out[FIELD_MEDIA]);
 
 /* Does an Origin header ("http://host:port") name this Host header? */

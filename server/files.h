@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The page: every file of <home>/static, read into memory at start. A request can only name an entry of this
- * table, so no path leads anywhere else. */
+ * The page: every file of <home>/static, read into memory at start. A request can only name an
+ * entry of this table, so no path leads anywhere else. */
 #ifndef SERVER_FILES_H
 #define SERVER_FILES_H
 

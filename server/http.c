@@ -36,7 +36,8 @@ struct http {
 
 static struct peer *peer_of(struct MHD_Connection *c)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
 
@@ -45,7 +46,8 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
 {
     struct http *h = cls;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct peer *p = calloc(1, sizeof(*p));
         *context = p;
         if (p && info) {
@@ -89,8 +91,9 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     sweep_allow(p, IDLE_MS);
 }
 
-static enum MHD_Result on_access(void *cls, struct MHD_Connection *c, const char *url, const char *method,
-                                 const char *version, const char *data, size_t *size, void **context)
+static enum MHD_Result on_access(void *cls, struct MHD_Connection *c, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *size, void **context)
 {
     (void)cls;
     (void)c;
@@ -123,8 +126,8 @@ static struct MHD_Daemon *start_daemon(struct http *h)
 {
     return MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, h->listener,
-        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)h->service->config.http_threads,
+        on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+        h->listener, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)h->service->config.http_threads,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVICE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)STALL_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,

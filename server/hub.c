@@ -30,8 +30,8 @@ struct hub {
     size_t parked_count;
     uint64_t heard_count;
     char heard[HEARD][UUID_TEXT]; /* ring: the n-th is at n % HEARD */
-    uint64_t lost;                /* everything up to here may be incomplete: tickets below look again */
-    int64_t wake_ms;              /* when the thread means to wake next */
+    uint64_t lost;   /* everything up to here may be incomplete: tickets below look again */
+    int64_t wake_ms; /* when the thread means to wake next */
     bool draining, stopping;
     atomic_bool listening;
 };
@@ -83,12 +83,14 @@ void hub_park(struct hub *h, struct request *r)
         wake(h);
 }
 
-/* Queues again every parked request of a topic, or with NULL those that are due by `due_ms`. Call with the lock held. */
+/* Queues again every parked request of a topic, or with NULL those that are due by `due_ms`. Call
+ * with the lock held. */
 static void unpark(struct hub *h, const char *topic, int64_t due_ms)
 {
     for (struct request **link = &h->parked; *link;) {
         struct request *r = *link;
-        bool go = topic ? !strcmp(r->topic, topic) : r->deadline_ms <= due_ms || r->repoll_ms <= due_ms;
+        bool go =
+            topic ? !strcmp(r->topic, topic) : r->deadline_ms <= due_ms || r->repoll_ms <= due_ms;
         if (!go) {
             link = &r->next;
             continue;
@@ -127,7 +129,7 @@ static void reset(void *arg)
     streams_notice(h->streams, NULL);
 }
 
-/* When is the next thing due? Remembers the answer, so that an earlier one can interrupt the wait. */
+/* When is the next thing due? Remembers it, so that something earlier can interrupt the wait. */
 static int time_to_wait(struct hub *h)
 {
     int64_t now = now_ms(), due = streams_due(h->streams, now + LOOK_MS);
@@ -206,7 +208,9 @@ struct hub *hub_start(const struct service *service, struct fault *f)
                                  .application = "ptxbench-server listen"};
     struct listen_hooks hooks = {.notified = notified, .reset = reset, .arg = h};
     h->listener = listener_new(&options, channels, &hooks);
-    int e = h->wake_fd < 0 ? errno : !h->listener || !h->streams ? ENOMEM : pthread_create(&h->thread, NULL, run, h);
+    int e = h->wake_fd < 0                ? errno
+            : !h->listener || !h->streams ? ENOMEM
+                                          : pthread_create(&h->thread, NULL, run, h);
     if (!e)
         return h;
     fault_set(f, ERR_INTERNAL, "cannot start the hub: %s", strerror(e));

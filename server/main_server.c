@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ptxbench-server: HTTP in front of PostgreSQL. Reads its options, starts the parts in order, waits for a signal,
-// drains, stops them in reverse.
+// ptxbench-server: HTTP in front of PostgreSQL. Reads its options, starts the parts in order, waits
+// for a signal, drains, stops them in reverse.
 #include <errno.h>
 #include <getopt.h>
 #include <pthread.h>
@@ -18,7 +18,11 @@
 #include "server/metrics.h"
 #include "server/pool.h"
 
-enum { OTHER_FILES = 256 /* descriptors beside client connections */, MOST_THREADS = 64, MOST_LIMIT = 1000000 };
+enum {
+    OTHER_FILES = 256, /* descriptors beside client connections */
+    MOST_THREADS = 64,
+    MOST_LIMIT = 1000000,
+};
 
 struct options {
     struct config config;
@@ -30,7 +34,8 @@ static const struct {
     const char *name, *takes, *meaning;
     char key;
 } table[] = {
-    {"database", "CONNINFO", "PostgreSQL to use (default: $PTXBENCH_DATABASE, else libpq's own)", 'd'},
+    {"database", "CONNINFO", "PostgreSQL to use (default: $PTXBENCH_DATABASE, else libpq's own)",
+     'd'},
     {"listen", "ADDRESS", "numeric address to listen on (default 127.0.0.1)", 'l'},
     {"port", "PORT", "port to listen on; 0 takes any free one (default 8080)", 'p'},
     {"port-search", NULL, "if the port is busy, take the next free one", 's'},
@@ -59,8 +64,8 @@ static enum err set_number(const char *text, int64_t min, int64_t max, int *out,
 {
     int64_t n;
     if (!field_number(text, max, &n) || n < min)
-        return fault_set(f, ERR_BAD_PARAMETER, "'%s' is not a whole number from %lld to %lld", text, (long long)min,
-                         (long long)max);
+        return fault_set(f, ERR_BAD_PARAMETER, "'%s' is not a whole number from %lld to %lld", text,
+                         (long long)min, (long long)max);
     *out = (int)n;
     return ERR_NONE;
 }
@@ -87,8 +92,8 @@ static enum err set_option(struct options *o, int key, const char *value, struct
         return ERR_NONE;
     case 't':
         if (c->proxy_count == SERVICE_PROXIES || !cidr_parse(value, &c->proxies[c->proxy_count]))
-            return fault_set(f, ERR_BAD_PARAMETER, "'%s' is not an address range, or the %dth", value,
-                             SERVICE_PROXIES + 1);
+            return fault_set(f, ERR_BAD_PARAMETER, "'%s' is not an address range, or the %dth",
+                             value, SERVICE_PROXIES + 1);
         c->proxy_count++;
         return ERR_NONE;
     case 'T':
@@ -112,12 +117,16 @@ static enum err set_option(struct options *o, int key, const char *value, struct
 static enum err read_options(int argc, char **argv, struct options *o, struct fault *f)
 {
     const char *database = getenv("PTXBENCH_DATABASE");
-    o->config = (struct config){.database = database ? database : "", .listen = "127.0.0.1", .port = 8080,
-                                .http_threads = 2, .db_threads = 4, .queued_limit = DEFAULT_QUEUED_LIMIT};
+    o->config = (struct config){.database = database ? database : "",
+                                .listen = "127.0.0.1",
+                                .port = 8080,
+                                .http_threads = 2,
+                                .db_threads = 4,
+                                .queued_limit = DEFAULT_QUEUED_LIMIT};
     struct option longs[COUNT_OF(table) + 1] = {0};
     for (size_t i = 0; i < COUNT_OF(table); i++)
-        longs[i] = (struct option){table[i].name, table[i].takes ? required_argument : no_argument, NULL,
-                                   table[i].key};
+        longs[i] = (struct option){table[i].name, table[i].takes ? required_argument : no_argument,
+                                   NULL, table[i].key};
     enum err e = ERR_NONE;
     for (int key; !e && (key = getopt_long(argc, argv, "hvV", longs, NULL)) != -1;)
         e = set_option(o, key, optarg, f);
@@ -145,7 +154,8 @@ static enum err check_database(const struct config *c, struct fault *f)
     enum err e = migrate_check(c->database, home_dir(), f);
     if (e != ERR_DATABASE)
         return e;
-    log_warn("the database cannot be reached; serving 503 until it can", "detail=\"%s\"", f->detail);
+    log_warn("the database cannot be reached; serving 503 until it can", "detail=\"%s\"",
+             f->detail);
     *f = (struct fault){0};
     return ERR_NONE;
 }
@@ -159,8 +169,9 @@ static enum err start(struct service *s, struct http **http, struct fault *f)
         return e;
     s->metrics = metrics_new();
     char url[HTTP_URL];
-    if (!s->metrics || !(s->cache = cache_new()) || !(s->files = files_load(home_dir(), f)) || !(s->hub = hub_start(s, f)) ||
-        !(s->pool = pool_start(s, f)) || !(*http = http_start(s, url, f)))
+    if (!s->metrics || !(s->cache = cache_new()) || !(s->files = files_load(home_dir(), f)) ||
+        !(s->hub = hub_start(s, f)) || !(s->pool = pool_start(s, f)) ||
+        !(*http = http_start(s, url, f)))
         return f->code ? f->code : ERR_NO_MEMORY;
     printf("LISTENING %s\n", url); /* for programs that start this one */
     fflush(stdout);
@@ -168,8 +179,8 @@ static enum err start(struct service *s, struct http **http, struct fault *f)
     return ERR_NONE;
 }
 
-/* Ends every wait, then everything. A connection that is still suspended would make the HTTP library abort, so
- * in that case the process just ends. */
+/* Ends every wait, then everything. A connection that is still suspended would make the HTTP
+ * library abort, so in that case the process just ends. */
 static void stop(struct service *s, struct http *http)
 {
     atomic_store(&s->draining, true);

@@ -120,19 +120,22 @@ static void print_requests(struct buf *b, struct metrics *m)
             uint32_t n = m->requests[i][status];
             const struct route *route = i < route_count ? &routes[i] : &files_route;
             if (n)
-                buf_addf(b, "ptxbench_http_requests_total{method=\"%s\",route=\"%s\",status=\"%d\"} %u\n",
-                         i == route_count ? "" : method_name(route->method),
-                         i == route_count ? "none" : route->pattern, status, n);
+                buf_addf(
+                    b,
+                    "ptxbench_http_requests_total{method=\"%s\",route=\"%s\",status=\"%d\"} %u\n",
+                    i == route_count ? "" : method_name(route->method),
+                    i == route_count ? "none" : route->pattern, status, n);
         }
     head(b, "ptxbench_http_request_seconds", "histogram", "time in the queue and in handlers");
     uint64_t sum = 0;
     for (size_t i = 0; i < COUNT_OF(bounds_ms); i++) {
         sum += m->buckets[i];
-        buf_addf(b, "ptxbench_http_request_seconds_bucket{le=\"%g\"} %llu\n", (double)bounds_ms[i] / 1000,
-                 (unsigned long long)sum);
+        buf_addf(b, "ptxbench_http_request_seconds_bucket{le=\"%g\"} %llu\n",
+                 (double)bounds_ms[i] / 1000, (unsigned long long)sum);
     }
     sum += m->buckets[COUNT_OF(bounds_ms)];
-    buf_addf(b, "ptxbench_http_request_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)sum);
+    buf_addf(b, "ptxbench_http_request_seconds_bucket{le=\"+Inf\"} %llu\n",
+             (unsigned long long)sum);
     buf_addf(b, "ptxbench_http_request_seconds_sum %g\n", (double)m->busy_ms / 1000);
     buf_addf(b, "ptxbench_http_request_seconds_count %llu\n", (unsigned long long)sum);
 }
@@ -160,7 +163,8 @@ static void print_row(struct buf *b, const char *name, const json_t *row)
     double number = 0;
     bool first = true;
     buf_adds(b, name);
-    json_object_foreach((json_t *)row, key, value) {
+    json_object_foreach((json_t *)row, key, value)
+    {
         if (!strcmp(key, "count") || !strcmp(key, "value")) {
             number = json_number_value(value);
             continue;
@@ -181,8 +185,7 @@ static void print_stored(struct buf *b, const json_t *document)
             buf_addf(b, "%s %.17g\n", stored[i].name, json_number_value(member));
         size_t k;
         json_t *row;
-        json_array_foreach(member, k, row)
-            print_row(b, stored[i].name, row);
+        json_array_foreach(member, k, row) print_row(b, stored[i].name, row);
     }
 }
 

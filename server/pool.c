@@ -103,7 +103,8 @@ static struct db *connection(struct pool *p, struct link *l, struct fault *f)
         if (l->retry_ms > RETRY_MOST_MS)
             l->retry_ms = RETRY_MOST_MS;
         l->retry_at_ms = now_ms() + l->retry_ms;
-        log_warn("cannot connect to the database", "detail=\"%s\" retry_ms=%d", f->detail, l->retry_ms);
+        log_warn("cannot connect to the database", "detail=\"%s\" retry_ms=%d", f->detail,
+                 l->retry_ms);
         return NULL;
     }
     l->retry_ms = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Database threads: a bounded queue of requests and a few threads, each with a connection of its own, that
- * run handlers. The only place where a request meets SQL. */
+ * Database threads: a bounded queue of requests and a few threads, each with a connection of its
+ * own, that run handlers. The only place where a request meets SQL. */
 #ifndef SERVER_POOL_H
 #define SERVER_POOL_H
 
@@ -8,7 +8,7 @@
 #include "server/service.h"
 
 struct pool *pool_start(const struct service *service, struct fault *f);
-/* Queues a request: from here it belongs to the pool until its `done`. False if the queue is full. */
+/* Queues a request: it belongs to the pool until its `done`. False if the queue is full. */
 bool pool_submit(struct pool *p, struct request *r);
 /* Queues a parked request again: never refused, since it was admitted before. */
 void pool_requeue(struct pool *p, struct request *r);

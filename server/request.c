@@ -69,14 +69,15 @@ const char *request_query(const struct request *r, const char *name)
     return url_parameter(&r->url, name);
 }
 
-enum err request_number(struct request *r, const char *name, int64_t min, int64_t max, int64_t fallback,
-                        int64_t *out)
+enum err request_number(struct request *r, const char *name, int64_t min, int64_t max,
+                        int64_t fallback, int64_t *out)
 {
     const char *text = request_query(r, name);
     *out = fallback;
     if (text && (!field_number(text, max, out) || *out < min))
-        return fault_set(&r->fault, ERR_BAD_PARAMETER, "%s must be a whole number from %lld to %lld, not '%.64s'",
-                         name, (long long)min, (long long)max, text);
+        return fault_set(&r->fault, ERR_BAD_PARAMETER,
+                         "%s must be a whole number from %lld to %lld, not '%.64s'", name,
+                         (long long)min, (long long)max, text);
     return ERR_NONE;
 }
 
@@ -85,7 +86,8 @@ enum err request_yesno(struct request *r, const char *name, bool *out)
     const char *text = request_query(r, name);
     *out = text && (!strcmp(text, "1") || !strcmp(text, "true"));
     if (text && !*out && strcmp(text, "0") && strcmp(text, "false"))
-        return fault_set(&r->fault, ERR_BAD_PARAMETER, "%s must be 1 or 0, not '%.64s'", name, text);
+        return fault_set(&r->fault, ERR_BAD_PARAMETER, "%s must be 1 or 0, not '%.64s'", name,
+                         text);
     return ERR_NONE;
 }
 
@@ -122,7 +124,8 @@ void answer_header(struct request *r, const char *name, const char *value)
         r->out.headers[r->out.header_count++] = (struct response_header){name, value};
 }
 
-static enum err answer_owned(struct request *r, int status, const char *type, char *body, size_t len)
+static enum err answer_owned(struct request *r, int status, const char *type, char *body,
+                             size_t len)
 {
     if (!request_keep(r, body, free))
         return fault_set(&r->fault, ERR_NO_MEMORY, "cannot build the answer");
@@ -172,7 +175,8 @@ bool answer_not_modified(struct request *r, const char *etag)
     return true;
 }
 
-/* What was half built before the error must not leak into the answer; headers such as RateLimit stay. */
+/* What was half built before the error must not leak into the answer; headers such as RateLimit
+ * stay. */
 static void forget_body(struct response *out)
 {
     out->type = NULL;
@@ -200,7 +204,8 @@ void answer_problem(struct request *r, enum err e)
     if (p && faults_any(&r->faults)) {
         char first[LIMIT_DETAIL + 128];
         if (!r->fault.detail[0])
-            json_object_set_new(p, "detail", json_string(faults_first(&r->faults, first, sizeof(first))));
+            json_object_set_new(p, "detail",
+                                json_string(faults_first(&r->faults, first, sizeof(first))));
         json_object_set(p, "errors", r->faults.items);
         if (r->faults.dropped)
             json_object_set_new(p, "errors_dropped", json_integer((json_int_t)r->faults.dropped));

@@ -27,16 +27,16 @@ const struct route routes[] = {
      .summary = "the source as submitted"},
     {METHOD_GET, "/v1/submissions/:uuid/ptx", submission_ptx, .answer = TEXT,
      .summary = "PTX of the latest evaluation"},
-    {METHOD_GET, "/v1/submissions/:uuid/cubin", submission_cubin, .answer = "application/octet-stream",
-     .summary = "compiled module of the latest evaluation"},
+    {METHOD_GET, "/v1/submissions/:uuid/cubin", submission_cubin,
+     .answer = "application/octet-stream", .summary = "compiled module of the latest evaluation"},
     {METHOD_GET, "/v1/submissions/:uuid/log", submission_log, .answer = TEXT,
      .summary = "compiler log of the latest evaluation"},
     {METHOD_GET, "/v1/submissions/:uuid/report", submission_report, .answer = JSON,
      .summary = "whole report of the latest evaluation"},
-    {METHOD_POST, "/v1/submissions/:uuid/cancel", submission_cancel, .need = NEED_SUBMIT, .answer = JSON,
-     .summary = "stop an unfinished evaluation"},
-    {METHOD_POST, "/v1/submissions/:uuid/rerun", submission_rerun, .need = NEED_SUBMIT, .answer = JSON,
-     .summary = "evaluate again; earlier results stay"},
+    {METHOD_POST, "/v1/submissions/:uuid/cancel", submission_cancel, .need = NEED_SUBMIT,
+     .answer = JSON, .summary = "stop an unfinished evaluation"},
+    {METHOD_POST, "/v1/submissions/:uuid/rerun", submission_rerun, .need = NEED_SUBMIT,
+     .answer = JSON, .summary = "evaluate again; earlier results stay"},
     {METHOD_GET, "/v1/submissions/:uuid/events", submission_events, .query = "last_event_id",
      .answer = "text/event-stream", .summary = "progress as server-sent events, resumable"},
     {METHOD_GET, "/v1/problems", problems_list, .on_spot = true, .answer = JSON,
@@ -50,7 +50,8 @@ const struct route routes[] = {
     {METHOD_GET, "/v1/leaderboard", leaderboard_get, .answer = JSON,
      .query = "problem workload arch device epoch limit format",
      .summary = "the board of one workload on one architecture"},
-    {METHOD_GET, "/v1/queue", queue_get, .answer = JSON, .summary = "lanes: waiting, running, health"},
+    {METHOD_GET, "/v1/queue", queue_get, .answer = JSON,
+     .summary = "lanes: waiting, running, health"},
     {METHOD_GET, "/v1/workers", workers_get, .answer = JSON, .summary = "workers and what they do"},
     {METHOD_GET, "/v1/openapi.json", openapi_get, .on_spot = true, .answer = JSON,
      .summary = "this API as OpenAPI 3.1"},
@@ -115,7 +116,8 @@ static enum err check_query(struct request *r)
 {
     for (size_t i = 0; i < r->url.parameter_count; i++)
         if (!has_word(r->route->query, r->url.parameters[i].name))
-            return fault_set(&r->fault, ERR_BAD_PARAMETER, "there is no query parameter '%.64s' here; there %s%s",
+            return fault_set(&r->fault, ERR_BAD_PARAMETER,
+                             "there is no query parameter '%.64s' here; there %s%s",
                              r->url.parameters[i].name, r->route->query ? "are: " : "are none",
                              r->route->query ? r->route->query : "");
     return ERR_NONE;
@@ -148,7 +150,8 @@ enum err routes_find(struct request *r, char allow[ROUTES_ALLOW])
         r->route = wanted == METHOD_GET || wanted == METHOD_OPTIONS ? &files_route : NULL;
     }
     if (!allow[0])
-        return fault_set(&r->fault, ERR_NOT_FOUND, "there is nothing at this address; /v1 lists the endpoints");
+        return fault_set(&r->fault, ERR_NOT_FOUND,
+                         "there is nothing at this address; /v1 lists the endpoints");
     allow_add(allow, METHOD_OPTIONS);
     if (!r->route)
         return fault_set(&r->fault, ERR_METHOD, "this address takes %s", allow);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one table of endpoints. 404, 405 with Allow, OPTIONS, HEAD, the check of query parameters, body
- * limits, the index at /v1, /v1/openapi.json and the labels in /metrics all come from it. */
+ * The one table of endpoints. 404, 405 with Allow, OPTIONS, HEAD, the check of query parameters,
+ * body limits, the index at /v1, /v1/openapi.json and the labels in /metrics all come from it. */
 #ifndef SERVER_ROUTES_H
 #define SERVER_ROUTES_H
 
@@ -17,12 +17,12 @@ struct route {
     const char *pattern; /* see url_matches */
     handler_fn *handler;
     enum need need;
-    bool on_spot;        /* runs on the HTTP thread: no SQL, microseconds, no token looked at */
-    bool without_db;     /* runs even while the database is away: r->db is NULL then */
-    size_t body;         /* most bytes of a body; 0: takes none */
-    const char *query;   /* names of its query parameters, separated by spaces */
+    bool on_spot;      /* runs on the HTTP thread: no SQL, microseconds, no token looked at */
+    bool without_db;   /* runs even while the database is away: r->db is NULL then */
+    size_t body;       /* most bytes of a body; 0: takes none */
+    const char *query; /* names of its query parameters, separated by spaces */
     const char *summary;
-    const char *answer;  /* content type of a success */
+    const char *answer; /* content type of a success */
 };
 
 extern const struct route routes[];
@@ -32,8 +32,9 @@ extern const struct route files_route;
 
 enum { ROUTES_ALLOW = 64 };
 
-/* Finds the row for r->url and r->method, fills r->route and r->captures, and writes the methods of that address
- * to `allow`. ERR_NOT_FOUND, ERR_METHOD, or ERR_BAD_PARAMETER for a query parameter the row lacks. */
+/* Finds the row for r->url and r->method, fills r->route and r->captures, and writes the methods of
+ * that address to `allow`. ERR_NOT_FOUND, ERR_METHOD, or ERR_BAD_PARAMETER for a query parameter
+ * the row lacks. */
 enum err routes_find(struct request *r, char allow[ROUTES_ALLOW]);
 
 /* Position of the row, for counters: below route_count + 2. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all requests share: options, the registry, the database threads, the hub, the files, the counters.
- * Built once by main, read-only afterwards but for what is atomic or locks itself. */
+ * What all requests share: options, the registry, the database threads, the hub, the files, the
+ * counters. Built once by main, read-only afterwards but for what is atomic or locks itself. */
 #ifndef SERVER_SERVICE_H
 #define SERVER_SERVICE_H
 
@@ -13,26 +13,26 @@
 enum {
     SERVICE_HOSTS = 16,
     SERVICE_PROXIES = 16,
-    SERVICE_CONNECTIONS = 4096,     /* open at once */
-    SERVICE_QUEUE = 512,            /* requests waiting for a database thread */
-    SERVICE_QUEUE_MS = 5000,        /* longest useful wait for one */
-    SERVICE_STATEMENT_MS = 2000,    /* longest SQL statement of a request */
-    SERVICE_STREAMS = 2048,         /* event streams in all */
-    SERVICE_STREAMS_EACH = 64,      /* per client address */
-    SERVICE_DRAIN_MS = 5000,        /* from SIGTERM to the end */
+    SERVICE_CONNECTIONS = 4096,  /* open at once */
+    SERVICE_QUEUE = 512,         /* requests waiting for a database thread */
+    SERVICE_QUEUE_MS = 5000,     /* longest useful wait for one */
+    SERVICE_STATEMENT_MS = 2000, /* longest SQL statement of a request */
+    SERVICE_STREAMS = 2048,      /* event streams in all */
+    SERVICE_STREAMS_EACH = 64,   /* per client address */
+    SERVICE_DRAIN_MS = 5000,     /* from SIGTERM to the end */
 };
 
 struct config {
-    const char *database; /* conninfo */
-    const char *listen;   /* numeric address */
-    int port;             /* 0: any free one */
-    bool port_search;     /* busy: take the next free one */
+    const char *database;             /* conninfo */
+    const char *listen;               /* numeric address */
+    int port;                         /* 0: any free one */
+    bool port_search;                 /* busy: take the next free one */
     const char *hosts[SERVICE_HOSTS]; /* names served beside localhost and `listen` */
     int host_count;
     struct cidr proxies[SERVICE_PROXIES];
     int proxy_count;
     int http_threads, db_threads;
-    int queued_limit;     /* unfinished submissions per owner */
+    int queued_limit; /* unfinished submissions per owner */
 };
 
 struct service {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The listening socket, and the sweep that ends connections which take too long for one step of a request:
- * an inactivity timeout alone lets one byte every few seconds hold a connection for ever. */
+ * The listening socket, and the sweep that ends connections which take too long for one step of a
+ * request: an inactivity timeout alone lets a byte every few seconds hold a connection for ever. */
 #ifndef SERVER_SOCKETS_H
 #define SERVER_SOCKETS_H
 

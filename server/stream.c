@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lock for all streams, never held during SQL. Suspending and resuming a connection under it is what makes
-// "nothing to send" and "sleep" one step.
+// One lock for all streams, never held during SQL. Suspending and resuming a connection under it is
+// what makes "nothing to send" and "sleep" one step.
 #include "server/stream.h"
 
 #include <pthread.h>
@@ -12,10 +12,10 @@
 #include "server/service.h"
 
 enum {
-    LOOK_MS = 5000,             /* between two looks at the tables without a hint, less up to a quarter */
-    BEAT_MS = 15000,            /* between two comments on a quiet stream, less up to a third */
-    BATCH = 256,                /* submissions per events query */
-    BATCH_EVENTS = 100,         /* events of one of them per query */
+    LOOK_MS = 5000,     /* between two looks at the tables without a hint, less up to a quarter */
+    BEAT_MS = 15000,    /* between two comments on a quiet stream, less up to a third */
+    BATCH = 256,        /* submissions per events query */
+    BATCH_EVENTS = 100, /* events of one of them per query */
     STREAM_PENDING = 256 * KIB, /* unsent bytes after which a stream is cut; the client resumes */
     RETRY_MS = 2000,            /* what clients are told to wait before they come back */
     ERROR_MS = 500,             /* to the next look after a failed query */
@@ -26,10 +26,10 @@ struct stream {
     struct streams *all;
     struct stream_hooks hooks;
     char topic[UUID_TEXT];
-    int64_t cursor;    /* last event put into `pending` */
+    int64_t cursor; /* last event put into `pending` */
     uint8_t address[16];
     struct buf pending;
-    size_t sent;       /* bytes of pending already handed on */
+    size_t sent; /* bytes of pending already handed on */
     int64_t look_ms, beat_ms;
     bool dirty, suspended;
     bool ended; /* at the end of its submission's events, so far */
@@ -91,8 +91,9 @@ static enum err admit(struct streams *all, struct stream *s, struct fault *f)
     return ERR_NONE;
 }
 
-struct stream *stream_open(struct streams *all, const char *topic, int64_t after, const uint8_t address[16],
-                           const char *opening, bool last, struct fault *f)
+struct stream *stream_open(struct streams *all, const char *topic, int64_t after,
+                           const uint8_t address[16], const char *opening, bool last,
+                           struct fault *f)
 {
     struct stream *s = calloc(1, sizeof(*s));
     if (!s) {
@@ -244,8 +245,8 @@ static void collect(struct streams *all, struct batch *b)
     }
 }
 
-/* Everybody of a batch looks again: soon after an error, at once after an answer that was full. Call with the lock
- * held. */
+/* Everybody of a batch looks again: soon after an error, at once after an answer that was full.
+ * Call with the lock held. */
 static void look_again(struct streams *all, const struct batch *b, bool full)
 {
     for (struct stream *s = all->first; s; s = s->next)
@@ -270,8 +271,7 @@ enum err streams_feed(struct streams *all, struct db *db, struct fault *f)
     pthread_mutex_lock(&all->lock);
     size_t i;
     json_t *event;
-    json_array_foreach(events, i, event)
-        deliver(all, event);
+    json_array_foreach(events, i, event) deliver(all, event);
     bool full = json_array_size(events) >= BATCH_EVENTS;
     if (e || full)
         look_again(all, &b, full);

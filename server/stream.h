@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Event streams: what was said about a submission, copied to everybody who listens. One query serves all
- * streams that want a look. Knows nothing of HTTP but how to suspend and resume what sends the bytes. */
+ * Event streams: what was said about a submission, copied to everybody who listens. One query
+ * serves all streams that want a look. Knows nothing of HTTP but how to suspend and resume what
+ * sends the bytes. */
 #ifndef SERVER_STREAM_H
 #define SERVER_STREAM_H
 
@@ -18,10 +19,12 @@ struct streams *streams_new(void (*wake)(void *arg), void *arg);
 /* None may be open. NULL is fine. */
 void streams_free(struct streams *all);
 
-/* A stream of the events of one submission after event `after`, for one client. `opening` (may be empty) is sent
- * first. `last`: end after the opening. NULL with ERR_BUSY or ERR_DRAINING. Free with stream_close. */
-struct stream *stream_open(struct streams *all, const char *topic, int64_t after, const uint8_t address[16],
-                           const char *opening, bool last, struct fault *f);
+/* A stream of the events of one submission after event `after`, for one client. `opening` (may be
+ * empty) is sent first. `last`: end after the opening. NULL with ERR_BUSY or ERR_DRAINING. Free
+ * with stream_close. */
+struct stream *stream_open(struct streams *all, const char *topic, int64_t after,
+                           const uint8_t address[16], const char *opening, bool last,
+                           struct fault *f);
 void stream_close(struct stream *s);
 
 /* How the HTTP side stops and restarts the connection of a stream. */
@@ -33,7 +36,8 @@ struct stream_hooks {
 void stream_attach(struct stream *s, const struct stream_hooks *hooks);
 
 enum { STREAM_END = -1 };
-/* Copies at most `max` bytes. 0: nothing now, and the connection was suspended; STREAM_END: all is said. */
+/* Copies at most `max` bytes. 0: nothing now, and the connection was suspended; STREAM_END: all is
+ * said. */
 ssize_t stream_read(struct stream *s, char *out, size_t max);
 
 /* ---- for the thread that feeds ---- */

@@ -24,7 +24,8 @@ static enum err decode(char *s, size_t n, bool plus_is_space, struct fault *f)
             int high = n - i > 2 ? hex_value(s[i + 1]) : -1;
             int low = high >= 0 ? hex_value(s[i + 2]) : -1;
             if (low < 0)
-                return fault_set(f, ERR_BAD_REQUEST, "cannot decode the address: '%%' without two hex digits");
+                return fault_set(f, ERR_BAD_REQUEST,
+                                 "cannot decode the address: '%%' without two hex digits");
             c = (char)(high << 4 | low);
             i += 2;
         } else if (c == '+' && plus_is_space) {
@@ -33,7 +34,8 @@ static enum err decode(char *s, size_t n, bool plus_is_space, struct fault *f)
         s[to++] = c;
     }
     if (!text_is_utf8(s, to))
-        return fault_set(f, ERR_BAD_REQUEST, "cannot decode the address: it is not UTF-8 or holds a NUL");
+        return fault_set(f, ERR_BAD_REQUEST,
+                         "cannot decode the address: it is not UTF-8 or holds a NUL");
     s[to] = '\0';
     return ERR_NONE;
 }
@@ -48,7 +50,8 @@ static enum err parse_path(char *path, struct url *u, struct fault *f)
         char *slash = strchr(segment, '/');
         size_t n = slash ? (size_t)(slash - segment) : strlen(segment);
         if (u->segment_count == URL_SEGMENTS)
-            return fault_set(f, ERR_NOT_FOUND, "no address here has more than %d parts", URL_SEGMENTS);
+            return fault_set(f, ERR_NOT_FOUND, "no address here has more than %d parts",
+                             URL_SEGMENTS);
         enum err e = decode(segment, n, false, f);
         if (e)
             return e;
@@ -74,9 +77,11 @@ static enum err parse_query(char *query, struct url *u, struct fault *f)
             if (e)
                 return e;
             if (u->parameter_count == URL_PARAMETERS)
-                return fault_set(f, ERR_BAD_REQUEST, "more than %d query parameters", URL_PARAMETERS);
+                return fault_set(f, ERR_BAD_REQUEST, "more than %d query parameters",
+                                 URL_PARAMETERS);
             if (url_parameter(u, pair))
-                return fault_set(f, ERR_BAD_PARAMETER, "query parameter '%.64s' is given twice", pair);
+                return fault_set(f, ERR_BAD_PARAMETER, "query parameter '%.64s' is given twice",
+                                 pair);
             u->parameters[u->parameter_count++] = (struct url_parameter){pair, value};
         }
         pair = next ? next + 1 : NULL;
@@ -121,7 +126,7 @@ static const struct {
     {":int", is_digits},
 };
 
-/* Does one segment match pattern[0, n)? `*captured` says whether the pattern was a typed capture. */
+/* Does one segment match pattern[0, n)? `*captured` says whether that is a typed capture. */
 static bool segment_matches(const char *segment, const char *pattern, size_t n, bool *captured)
 {
     *captured = pattern[0] == ':';
@@ -150,7 +155,8 @@ bool url_matches(const struct url *u, const char *pattern, const char **captures
 
 void url_encode(struct buf *out, const char *text)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~";
     for (; *text; text++)
         buf_addf(out, strchr(plain, *text) ? "%c" : "%%%02X", (unsigned char)*text);
 }

@@ -28,16 +28,16 @@ struct url {
     size_t parameter_count;
 };
 
-/* Takes apart an origin-form target ("/v1/x?y=z"). ERR_BAD_REQUEST for a malformed escape, a NUL, bytes
- * that are not UTF-8, or too much of anything; ERR_BAD_PARAMETER for a parameter given twice;
+/* Takes apart an origin-form target ("/v1/x?y=z"). ERR_BAD_REQUEST for a malformed escape, a NUL,
+ * bytes that are not UTF-8, or too much of anything; ERR_BAD_PARAMETER for a parameter given twice;
  * ERR_NOT_FOUND for more segments than any route has. `*out` points into itself: do not copy it. */
 enum err url_parse(const char *target, struct url *out, struct fault *f);
 
 /* Value of a parameter, or NULL. Borrowed from `u`. */
 const char *url_parameter(const struct url *u, const char *name);
 
-/* Does the path match a pattern such as "/v1/submissions/:uuid/source"? `:uuid`, `:name` and `:int` match one
- * segment of that type, which is stored in captures[0…] (at most `max`; borrowed). */
+/* Does the path match a pattern such as "/v1/submissions/:uuid/source"? `:uuid`, `:name` and `:int`
+ * match one segment of that type, which is stored in captures[0…] (at most `max`; borrowed). */
 bool url_matches(const struct url *u, const char *pattern, const char **captures, size_t max);
 
 /* Appends a text percent-encoded, fit for a query value. */

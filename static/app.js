@@ -69,7 +69,7 @@ function table(columns, rows, empty) {
 function notice(e, cls = '') {
   const faults = e.body?.errors || [];
   return el('div', { class: `notice ${cls}`, role: 'alert' }, el('p', {}, e.message),
-    faults.length > 0 && el('ul', {}, faults.map((f) => el('li', {}, el('code', {}, f.path), ` ${f.detail}`))));
+    faults.length > 1 && el('ul', {}, faults.map((f) => el('li', {}, el('code', {}, f.path), ` ${f.detail}`))));
 }
 
 // Runs `work` now and every `period` ms while the page can be seen; returns how to stop.

@@ -33,7 +33,7 @@ only evaluator 'core|evaluator'
 only evaluator/ptxvm 'core|evaluator/ptxvm'
 only cli 'core|evaluator|cli'
 
-knows libmicrohttpd 'microhttpd' 'server/http\.[ch]|server/main_server\.c|server/sockets\.[ch]'
+knows libmicrohttpd 'microhttpd' 'server/http\.c|server/exchange\.[ch]'
 knows libpq 'libpq' 'core/db/.*'
 knows libcurl 'curl/' 'cli/client\.c'
 knows libseccomp 'seccomp\.h|linux/seccomp' 'evaluator/sandbox[a-z_]*\.c'
