@@ -50,7 +50,8 @@ struct compile_result {
     struct compile_kernel *kernels; /* distinct kernels of the plan, then of `names` */
     size_t kernel_count;
     /* Parts of the report, owned, never NULL after compile_run: */
-    json_t *compiler;       /* {"compiler":"NVRTC 13.0","options":[…],"warnings":[{code,line,text}],"log_truncated":b} */
+    json_t *compiler;       /* {"compiler":"NVRTC 13.0","options":[…],"warnings":[{code,line,text}],
+                             *  "log_truncated":b} */
     json_t *kernel_table;   /* [{"name","symbol","registers","spill_store_bytes",…}] */
     json_t *families;       /* {"gmma":{"static":n}, …}: one member per family of the arch; {} without cubin */
     json_t *sandbox;        /* ["seccomp", …] */

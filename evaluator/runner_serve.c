@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The process around a check: reads its request from a pipe, confines itself, answers in frames. */
 #include "evaluator/runner.h"
 
 #include <stdlib.h>
