@@ -27,7 +27,8 @@
  *                         "bad_box": {"rows": [a, b], "columns": [a, b]},
  *         if not strict:  "worst_tile": {"row", "column", "excess"}, "worst_row": {…},
  *                         "bad_tiles", "tiles", "bad_rows"}]}]},
- *   "faults": [what the executor found: see ptxvm_fault_json(), with "launch": index in the plan],
+ *   "faults": [what the executor found: see ptxvm_fault_json(), and "launch": index in the plan, or
+ *              null for a launch that fills a buffer],
  *   "counts": null | {"thread_instructions", "warp_instructions", "ctas"},   one run of the plan
  *   "sandbox": ["seccomp", …],        layers that every child of this evaluation had
  *   "versions": {"ptxbench", "nvrtc", "ptxas"},

@@ -154,7 +154,8 @@ static void keep_log(struct rig *rig, const struct ptxvm_result *result)
         buf_add(&rig->log, result->log, n);
 }
 
-static void note_end(const struct plan_launch *l, const char *where,
+/* `index` is the launch's place in the plan, -1 for one that fills a buffer. */
+static void note_end(const struct plan_launch *l, int index, const char *where,
                      const struct ptxvm_result *result, struct rig_run *out)
 {
     out->status = result->status;
@@ -163,11 +164,11 @@ static void note_end(const struct plan_launch *l, const char *where,
     snprintf(out->detail, sizeof(out->detail), "%s (%.100s): %.300s", where, l->kernel,
              result->fault.detail);
     out->fault = ptxvm_fault_json(result);
-    json_object_set_new(out->fault, "launch", json_string(where));
+    json_object_set_new(out->fault, "launch", index < 0 ? json_null() : json_integer(index));
 }
 
 /* One launch; false when it ended the run. */
-static bool launch(struct rig *rig, const struct plan_launch *l, const char *where,
+static bool launch(struct rig *rig, const struct plan_launch *l, int index, const char *where,
                    struct rig_run *out)
 {
     _Alignas(128) uint8_t params[LIMIT_PARAM_BYTES] = {0};
@@ -185,7 +186,7 @@ static bool launch(struct rig *rig, const struct plan_launch *l, const char *whe
     }
     struct ptxvm_result result = {0};
     ptxvm_launch(rig->vm, &go, &result);
-    note_end(l, where, &result, out);
+    note_end(l, index, where, &result, out);
     families_add(&out->counts, rig->spec.arch, &result.counts);
     keep_log(rig, &result);
     ptxvm_result_release(&result);
@@ -208,7 +209,7 @@ static bool init_buffer(struct rig *rig, size_t i, struct rig_run *out)
         return true;
     char where[WHERE_TEXT];
     snprintf(where, sizeof(where), "launch that fills buffer %s", b->name);
-    if (!launch(rig, b->launch, where, out))
+    if (!launch(rig, b->launch, -1, where, out))
         return false;
     ptxvm_protect(rig->vm, rig->buffers[i], PTXVM_READ_ONLY);
     return true;
@@ -233,7 +234,7 @@ void rig_run(struct rig *rig, struct rig_run *out)
         }
         char where[WHERE_TEXT];
         snprintf(where, sizeof(where), "launch %zu", i);
-        if (!launch(rig, &plan->launches[i], where, out))
+        if (!launch(rig, &plan->launches[i], (int)i, where, out))
             return;
     }
 }
