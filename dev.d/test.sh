@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev test: builds by preset, ctest, and the count over individual tests.
 
-# kind, preset whose programs it uses, what ctest runs there
+# kind, preset whose programs it uses, what ctest runs there. dev has the sanitizers; fuzz is clang, so that
+# its warnings count too.
 TESTS='
 style  dev      ^style/
 unit   dev      ^(unit|fuzz)/
+t      dev      ^t/
 fuzz   fuzz     ^fuzz/
-t      release  ^t/
+whole  release  ^whole/
 '
 
 # ./dev test                everything
@@ -16,7 +18,7 @@ cmd_test()
 {
     local kind preset pattern wanted failed=() logs=() status=0
     local -A ready=()
-    [ $# -gt 0 ] || set -- style unit fuzz t
+    [ $# -gt 0 ] || set -- style unit t fuzz whole
     for wanted in "$@"; do
         grep -q "^${wanted%%/*} " <<<"$TESTS" || die "there are no tests of kind ${wanted%%/*}; see dev.d/test.sh"
     done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Parts die in mid-job; the job still ends in one result, and the next one is unharmed.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../t/lib.sh"
 CLI=$BIN/ptxbench
 KERNEL=$ROOT/problems/gemm/examples/naive.ptx
 # A worker that is gone is found out in three seconds, not in thirty.

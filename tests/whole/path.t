@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The whole path on the device cpu: POST, queue, worker, result, board; rerun and cancel.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../t/lib.sh"
 CLI=$BIN/ptxbench
 EXAMPLES=$ROOT/problems/gemm/examples
 Q='problem=gemm&arch=sm_90a&device=cpu'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ./dev up, down, status, reset, in a state folder of its own.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../t/lib.sh"
 case $BUILD in */release) ;; *) skip_all 'tried with the release build only, which ./dev up makes' ;; esac
 unset PTXBENCH_BIN PTXBENCH_HOME
 export PTXBENCH_STATE="$TMP/state" PTXBENCH_PORT
