@@ -75,6 +75,11 @@ static bool is_line_marker(const struct ptx_lex *l)
     return p > l->at + 1 && p < l->end && is_digit(*p);
 }
 
+static bool at_pair(const struct ptx_lex *l, const char *pair)
+{
+    return l->end - l->at >= 2 && l->at[0] == pair[0] && l->at[1] == pair[1];
+}
+
 static void skip_blank(struct ptx_lex *l)
 {
     while (l->at < l->end) {
@@ -84,13 +89,11 @@ static void skip_blank(struct ptx_lex *l)
             new_line(l);
         } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
             l->at++;
-        } else if (c == '/' && l->end - l->at >= 2 && l->at[1] == '/') {
+        } else if (c == '#' ? is_line_marker(l) : at_pair(l, "//")) {
             skip_line(l);
-        } else if (c == '/' && l->end - l->at >= 2 && l->at[1] == '*') {
+        } else if (at_pair(l, "/*")) {
             if (!skip_comment(l))
                 return;
-        } else if (c == '#' && is_line_marker(l)) {
-            skip_line(l);
         } else {
             return;
         }

@@ -56,9 +56,11 @@ _Noreturn void parse_fail_at(struct parser *p, struct place place, const char *f
 
 _Noreturn void parse_fail_memory(struct parser *p)
 {
-    bool spent = p->arena.used > p->arena.max / 4;
-    record(p, spent ? ERR_TOO_LARGE : ERR_NO_MEMORY, parse_place(p),
-           "this module needs more memory than its length allows");
+    if (p->arena.spent)
+        record(p, ERR_TOO_LARGE, parse_place(p),
+               "this module needs more memory than its length allows");
+    else
+        record(p, ERR_NO_MEMORY, parse_place(p), "no memory to parse PTX");
     longjmp(p->bail, 1);
 }
 

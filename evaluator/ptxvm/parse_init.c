@@ -14,12 +14,18 @@ struct init {
     unsigned dim_count;
 };
 
+static _Noreturn void fail_too_big(struct parser *p)
+{
+    p->arena.spent = true;
+    parse_fail_memory(p);
+}
+
 /* Puts the value at a byte offset; what lies between is zero. */
 static void put(struct parser *p, uint64_t offset, uint64_t value, unsigned bytes)
 {
     uint64_t end = offset + bytes;
     if (end > UINT32_MAX)
-        parse_fail_memory(p);
+        fail_too_big(p);
     if (end > p->bytes.count)
         parse_push(p, &p->bytes, (uint32_t)end - p->bytes.count);
     for (unsigned i = 0; i < bytes; i++)
@@ -114,7 +120,7 @@ static uint64_t parse_items(struct parser *p, const struct init *in, unsigned di
         if (in->dims[dim] && n == in->dims[dim])
             parse_fail(p, "more than %llu initial values", (unsigned long long)n);
         if (n > UINT32_MAX || (n && in->strides[dim] > UINT32_MAX / n))
-            parse_fail_memory(p);
+            fail_too_big(p);
         uint64_t at = offset + n++ * in->strides[dim];
         if (dim + 1 < in->dim_count)
             parse_items(p, in, dim + 1, at); /* no deeper than PTX_MAX_DIMS + 1 */

@@ -20,16 +20,20 @@ struct ptx_chunk {
 
 static bool budget_take(struct ptx_arena *a, size_t bytes)
 {
-    if (bytes > a->max - a->used)
+    if (bytes > a->max - a->used) {
+        a->spent = true;
         return false;
+    }
     a->used += bytes;
     return true;
 }
 
 void *ptx_arena_alloc(struct ptx_arena *a, size_t bytes)
 {
-    if (bytes > a->max)
+    if (bytes > a->max) { /* also keeps the sums below from overflowing */
+        a->spent = true;
         return NULL;
+    }
     bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
     if (bytes > (size_t)(a->end - a->at)) {
         size_t head = (sizeof(struct ptx_chunk) + ALIGN - 1) / ALIGN * ALIGN;
@@ -72,7 +76,7 @@ bool ptx_list_reserve(struct ptx_list *l, struct ptx_arena *a, uint32_t n)
     while (capacity < want)
         capacity *= 2;
     uint64_t more = (capacity - l->capacity) * l->item_bytes;
-    if (capacity > UINT32_MAX || !budget_take(a, more))
+    if (!budget_take(a, capacity > UINT32_MAX ? SIZE_MAX : more))
         return false;
     void *items = realloc(l->items, capacity * l->item_bytes);
     if (!items) {
@@ -160,8 +164,10 @@ uint32_t ptx_strings_add(struct ptx_strings *t, struct ptx_arena *a, const char 
     if (!slots_grow(t, a))
         return PTX_NONE;
     uint32_t slot = slot_of(t, text, len, hash);
-    if (slot == PTX_NONE)
+    if (slot == PTX_NONE) {
+        a->spent = true;
         return PTX_NONE;
+    }
     if (t->slots[slot])
         return t->slots[slot] - 1;
     t->entries.item_bytes = sizeof(struct ptx_string);

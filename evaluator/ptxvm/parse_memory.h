@@ -12,6 +12,7 @@
 struct ptx_arena {
     struct ptx_chunk *chunks; /* owned; the newest first */
     char *at, *end;           /* free part of the newest */
+    bool spent;               /* something was refused because of `max`, not for want of memory */
     size_t used, max;         /* bytes held by chunks and lists together, and their ceiling */
 };
 

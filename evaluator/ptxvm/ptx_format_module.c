@@ -116,7 +116,7 @@ static void print_params(const struct ptx_module *m, const struct ptx_var *param
                          bool named, struct buf *out)
 {
     buf_adds(out, "(");
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; params && i < count; i++) {
         buf_adds(out, i ? ", " : "");
         print_spec(&params[i], out);
         if (named)

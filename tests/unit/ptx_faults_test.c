@@ -178,6 +178,8 @@ static void test_bounds(void **state)
             print_error("row %zu gives: %s\n", i, m ? "no fault" : f.detail);
         assert_null(m);
         assert_non_null(strstr(f.detail, greedy[i].message));
+        bool memory = strstr(greedy[i].message, "memory") != NULL;
+        assert_int_equal(f.code, memory ? ERR_TOO_LARGE : ERR_INVALID);
         free(text);
     }
     struct fault f;
