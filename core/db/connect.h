@@ -5,13 +5,10 @@
 
 #include <libpq-fe.h>
 
-#include "core/db/db.h"
+#include "core/err.h"
 
 /* Blocks for at most the connect timeout (5 s unless conninfo says otherwise). NULL with ERR_DATABASE. */
 PGconn *pg_connect(const char *conninfo, const char *application, struct fault *f);
-
-/* As db_open, but connects at the first statement. NULL: out of memory. */
-struct db *db_open_lazy(const struct db_options *o);
 
 /* First line of a libpq message, for a detail or a log: trailing newline and what follows cut off. */
 const char *pg_message(const char *text, char *out, size_t size);

@@ -2,9 +2,7 @@
 // One connection: connect and prepare, run, read the answer, transactions. Knows no table.
 #include "core/db/db.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +48,6 @@ struct db {
     bool in_tx;
 };
 
-struct db_arg db_null(void)
-{
-    return (struct db_arg){0};
-}
-
 struct db_arg db_text(const char *s)
 {
     return (struct db_arg){.data = s};
@@ -75,14 +68,6 @@ struct db_arg db_int(int64_t v)
 struct db_arg db_bool(bool v)
 {
     return db_text(v ? "t" : "f");
-}
-
-struct db_arg db_double(double v)
-{
-    struct db_arg a = {0};
-    if (!isnan(v))
-        snprintf(a.number, sizeof(a.number), "%.17g", v);
-    return a;
 }
 
 /* ---- connecting ---- */
@@ -183,29 +168,17 @@ static enum err ready(struct db *db, struct fault *f)
     return db->pg ? ERR_NONE : connect_now(db, f);
 }
 
-struct db *db_open_lazy(const struct db_options *o)
-{
-    struct db *db = calloc(1, sizeof(*db));
-    if (!db)
-        return NULL;
-    db->conninfo = strdup(o->conninfo);
-    db->application = strdup(o->application ? o->application : "ptxbench");
-    db->statement_timeout_ms = o->statement_timeout_ms;
-    if (!db->conninfo || !db->application) {
-        db_close(db);
-        return NULL;
-    }
-    return db;
-}
-
 struct db *db_open(const struct db_options *o, struct fault *f)
 {
-    struct db *db = db_open_lazy(o);
-    if (!db) {
-        fault_set(f, ERR_NO_MEMORY, "cannot open a database connection");
-        return NULL;
+    struct db *db = calloc(1, sizeof(*db));
+    if (db) {
+        db->conninfo = strdup(o->conninfo);
+        db->application = strdup(o->application ? o->application : "ptxbench");
+        db->statement_timeout_ms = o->statement_timeout_ms;
     }
-    if (connect_now(db, f) == ERR_NONE)
+    if (!db || !db->conninfo || !db->application)
+        fault_set(f, ERR_NO_MEMORY, "cannot open a database connection");
+    else if (connect_now(db, f) == ERR_NONE)
         return db;
     db_close(db);
     return NULL;
@@ -224,11 +197,6 @@ void db_close(struct db *db)
 bool db_connected(const struct db *db)
 {
     return db->pg && PQstatus(db->pg) == CONNECTION_OK;
-}
-
-int db_socket(const struct db *db)
-{
-    return db_connected(db) ? PQsocket(db->pg) : -1;
 }
 
 /* ---- running ---- */
@@ -334,12 +302,6 @@ bool db_get_bool(const struct db_rows *rows, int row, int column)
 {
     const char *text = db_get(rows, row, column);
     return text && text[0] == 't';
-}
-
-double db_get_double(const struct db_rows *rows, int row, int column)
-{
-    const char *text = db_get(rows, row, column);
-    return text ? strtod(text, NULL) : NAN;
 }
 
 /* ---- transactions ---- */

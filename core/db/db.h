@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PostgreSQL for every program: connections whose statements are all prepared from statements.def
- * (so a typo fails at start), calls by enum, transactions as a function that takes a function, a pool.
- * libpq stays inside core/db. A `struct db` belongs to one thread at a time; it reconnects by itself
- * between statements and never in the middle of a transaction. */
+ * (so a typo fails at start), calls by enum, transactions as a function that takes a function. libpq
+ * stays inside core/db. A `struct db` belongs to one thread at a time (a pool is threads that have one
+ * each); it reconnects by itself between statements and never in the middle of a transaction. */
 #ifndef CORE_DB_DB_H
 #define CORE_DB_DB_H
 
@@ -29,12 +29,10 @@ struct db_arg {
     char number[32];  /* text of a number, when not empty */
 };
 
-struct db_arg db_null(void);
 struct db_arg db_text(const char *s); /* NULL gives SQL null */
 struct db_arg db_bytes(const void *data, size_t len);
 struct db_arg db_int(int64_t v);
 struct db_arg db_bool(bool v);
-struct db_arg db_double(double v); /* NaN gives SQL null */
 
 /* Expands to the two arguments `args, count`: db_run(db, STMT_x, DB_ARGS(db_int(1)), NULL, f). */
 #define DB_ARGS(...)                                                                               \
@@ -52,8 +50,6 @@ struct db_options {
  * growing pause between tries. Close with db_close. */
 struct db *db_open(const struct db_options *o, struct fault *f);
 void db_close(struct db *db);
-/* Socket for poll(), or -1 while disconnected. */
-int db_socket(const struct db *db);
 bool db_connected(const struct db *db);
 
 /* Rows of an answer: release with db_rows_release. Texts are borrowed until then; NULL is SQL null. */
@@ -66,7 +62,6 @@ void db_rows_release(struct db_rows *rows);
 const char *db_get(const struct db_rows *rows, int row, int column);
 int64_t db_get_int(const struct db_rows *rows, int row, int column); /* 0 for null */
 bool db_get_bool(const struct db_rows *rows, int row, int column);   /* false for null */
-double db_get_double(const struct db_rows *rows, int row, int column); /* NaN for null */
 
 /* Runs a statement. `rows` may be NULL. Errors: ERR_DATABASE (unreachable, lost, shutting down, full),
  * ERR_DEADLINE (statement timeout), ERR_BUSY (serialization failure: db_tx retries it), and what SQL
@@ -83,12 +78,5 @@ enum err db_read_bytes(struct db *db, enum statement s, const struct db_arg *arg
  * fn must be repeatable. A lost connection at COMMIT is ERR_DATABASE: the outcome is unknown. */
 enum err db_tx(struct db *db, enum err (*fn)(struct db *db, void *arg, struct fault *f), void *arg,
                struct fault *f);
-
-/* A fixed set of connections for many threads. */
-struct db_pool *db_pool_new(const struct db_options *o, int size, struct fault *f);
-void db_pool_free(struct db_pool *pool);
-/* Waits up to timeout_ms for a free connection; NULL with ERR_BUSY. Give each one back. */
-struct db *db_pool_take(struct db_pool *pool, int timeout_ms, struct fault *f);
-void db_pool_give(struct db_pool *pool, struct db *db);
 
 #endif

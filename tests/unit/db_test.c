@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections: error codes, transactions, healing, the pool, LISTEN.
+// Connections: error codes, transactions, healing, LISTEN.
 #include "database.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/db/listen.h"
@@ -59,7 +58,6 @@ static void an_idle_connection_that_was_cut_heals_unseen(void **state)
     kill_backends("ptxbench");
     assert_int_equal(read_one(db, NULL), ERR_NOT_FOUND);
     assert_true(db_connected(db));
-    assert_true(db_socket(db) >= 0);
 }
 
 struct tx {
@@ -151,38 +149,15 @@ static void an_unreachable_server_is_said_and_not_hammered(void **state)
     struct fault f = {0};
     assert_null(db_open(&(struct db_options){.conninfo = "host=/nonexistent"}, &f));
     assert_int_equal(f.code, ERR_DATABASE);
-    assert_null(db_pool_new(&(struct db_options){.conninfo = "host=/nonexistent"}, 3, &f));
 }
 
 static void numbers_bytes_and_nulls_pass_through(void **state)
 {
     (void)state;
     assert_string_equal(db_int(INT64_MIN).number, "-9223372036854775808");
-    assert_string_equal(db_double(0.1).number, "0.10000000000000001");
-    assert_int_equal(db_double((double)NAN).number[0], '\0');
     assert_null(db_text(NULL).data);
     assert_non_null(db_bytes(NULL, 0).data);
     assert_string_equal(db_bool(true).data, "t");
-}
-
-static void a_pool_hands_out_each_connection_once(void **state)
-{
-    (void)state;
-    struct fault f = {0};
-    struct db_pool *pool = db_pool_new(&(struct db_options){.conninfo = database_conninfo}, 2, &f);
-    assert_non_null(pool);
-    struct db *a = db_pool_take(pool, 10, &f), *b = db_pool_take(pool, 10, &f);
-    assert_true(a && b && a != b);
-    int64_t begin = now_ms();
-    assert_null(db_pool_take(pool, 100, &f));
-    assert_int_equal(f.code, ERR_BUSY);
-    assert_in_range(now_ms() - begin, 90, 2000);
-    assert_int_equal(read_one(b, NULL), ERR_NOT_FOUND); /* connects when first used */
-    db_pool_give(pool, a);
-    assert_ptr_equal(db_pool_take(pool, 10, &f), a);
-    db_pool_give(pool, a);
-    db_pool_give(pool, b);
-    db_pool_free(pool);
 }
 
 /* ---- LISTEN ---- */
@@ -265,7 +240,6 @@ static const struct CMUnitTest tests[] = {
     test(a_connection_lost_in_a_transaction_is_an_error_once),
     test(an_unreachable_server_is_said_and_not_hammered),
     test(numbers_bytes_and_nulls_pass_through),
-    test(a_pool_hands_out_each_connection_once),
     test(a_listener_hears_and_says_when_it_may_have_missed_something),
     test(waiting_ends_when_the_wake_descriptor_is_readable),
 };
