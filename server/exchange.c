@@ -32,10 +32,10 @@ struct exchange {
     struct MHD_Connection *connection;
     struct peer *peer;
     enum phase phase;
-    enum err refused; /* judged before or while the body came */
-    bool active;      /* counted as such */
-    bool close;       /* framing in doubt: nothing more on this connection */
-    size_t received;
+    enum err refused;        /* judged before or while the body came */
+    bool active;             /* counted as such */
+    bool close;              /* framing in doubt: nothing more on this connection */
+    size_t received, stored; /* bytes of the body; stored ones are counted in all */
     char allow[ROUTES_ALLOW];
     char *target; /* as sent; owned */
 };
@@ -63,6 +63,7 @@ void exchange_free(struct exchange *x)
     if (!x)
         return;
     x->counts->active -= x->active;
+    x->counts->body_bytes -= x->stored;
     request_release(&x->request);
     free(x->target);
     free(x);
@@ -216,13 +217,24 @@ static enum err judge(struct exchange *x, const char *method, struct door *door)
 
 /* ---- the body ---- */
 
+/* Keeps a piece of the body. One limit holds for each request, another for all together. */
+static enum err keep(struct exchange *x, const char *data, size_t size)
+{
+    struct request *r = &x->request;
+    x->stored += size;
+    if (atomic_fetch_add(&x->counts->body_bytes, size) + size > SERVICE_BODIES)
+        return fault_set(&r->fault, ERR_BUSY, "too many large requests are being received");
+    buf_add(&r->body, data, size);
+    return r->body.failed ? door_too_large(r) : ERR_NONE;
+}
+
 static enum MHD_Result receive(struct exchange *x, const char *data, size_t *size)
 {
     x->received += *size;
-    if (!x->refused) {
-        buf_add(&x->request.body, data, *size);
-        if (x->request.body.failed)
-            x->refused = door_too_large(&x->request);
+    if (!x->refused && (x->refused = keep(x, data, *size))) {
+        buf_release(&x->request.body);
+        x->counts->body_bytes -= x->stored;
+        x->stored = 0;
     }
     *size = 0;
     return x->received <= DISCARD ? MHD_YES : MHD_NO;

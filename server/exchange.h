@@ -12,8 +12,9 @@
 struct exchange;
 
 struct exchange_counts {
-    atomic_size_t suspended; /* connections that nobody may close */
-    atomic_size_t active;    /* complete requests whose answers are not yet sent */
+    atomic_size_t suspended;  /* connections that nobody may close */
+    atomic_size_t active;     /* complete requests whose answers are not yet sent */
+    atomic_size_t body_bytes; /* of bodies in memory, all requests together */
 };
 
 /* NULL when out of memory. */

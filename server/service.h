@@ -14,6 +14,7 @@ enum {
     SERVICE_HOSTS = 16,
     SERVICE_PROXIES = 16,
     SERVICE_CONNECTIONS = 4096,  /* open at once */
+    SERVICE_BODIES = 256 * MIB,  /* bytes of bodies in memory at once */
     SERVICE_QUEUE = 512,         /* requests waiting for a database thread */
     SERVICE_QUEUE_MS = 5000,     /* longest useful wait for one */
     SERVICE_STATEMENT_MS = 2000, /* longest SQL statement of a request */

@@ -69,6 +69,21 @@ is 'also when nobody asks first' "$(http POST "/v1/submissions?$PTX_QUERY" -H 'E
 is 'also in chunks' "$(http POST "/v1/submissions?$PTX_QUERY" -H 'Expect:' -H 'Transfer-Encoding: chunked' --data-binary "@$TMP/large")" 413
 is 'its code is too_large' "$(json .code)" too_large
 is 'a body where none is taken is 413' "$(http POST /v1/submissions/01a22971-c52b-75bd-b28d-feb012af546b/cancel --data x)" 413
+heap()
+{
+    perl -MIO::Socket::INET -e '
+        my ($port, $n, $size, %got) = (shift, 36, 8 << 20);
+        my @all = map { IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port) or die } 1 .. $n;
+        my $most = " " x ($size - 1);
+        for my $s (@all) {
+            print $s "POST /v1/submissions HTTP/1.1\r\nHost: localhost\r\nContent-Length: $size\r\n\r\n$most";
+            $s->flush;
+        }
+        sleep 1;
+        for my $s (@all) { print $s " "; $s->flush; sysread($s, my $answer, 16); $got{substr $answer, 9, 3}++; }
+        print join " ", map { "$_:$got{$_}" } sort keys %got;' "$PORT"
+}
+like 'bodies beyond 256 MiB in all are 503, the rest is judged' "$(heap)" '^422:(3[0-2]|2[0-9]) 503:[1-9][0-9]?$'
 is 'the server is well after all that' "$(http GET /readyz)" 200
 
 # --- several requests on one connection ---
