@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cubin reader. Layout facts (CUDA 13.0): ELF64 little-endian, machine 190; SM number in e_flags
- * bits 8..15 when EI_ABIVERSION is 8, bits 0..7 before; attributes of kernels in .nv.info (per symbol)
- * and .nv.info.<kernel> as {u8 format, u8 attribute, u16 value or length}. */
+ * The cubin reader. Layout facts (CUDA 13.0): ELF64 little-endian, machine 190; SM number in
+ * e_flags bits 8..15 when EI_ABIVERSION is 8, bits 0..7 before; attributes of kernels in .nv.info
+ * (per symbol) and .nv.info.<kernel> as {u8 format, u8 attribute, u16 value or length}. */
 #include "core/cubin.h"
 
 #include <elf.h>
@@ -9,11 +9,12 @@
 
 enum {
     CUDA_MACHINE = 190,
-    CUDA_ENTRY = 0x10,        /* st_other: this function is a kernel */
+    CUDA_ENTRY = 0x10, /* st_other: this function is a kernel */
     INFO_SECTION = 0x70000000,
     CALLGRAPH_SECTION = 0x70000001,
     INSTRUCTION = 16,
-    RESERVED_SHARED = 1024,   /* sm_90 and up: first bytes of every .nv.shared section of a linked cubin */
+    RESERVED_SHARED =
+        1024, /* sm_90 and up: first bytes of every .nv.shared section of a linked cubin */
 };
 
 /* Attributes we read (EIATTR_…). */
@@ -50,8 +51,8 @@ static uint64_t u64_at(const uint8_t *p)
 
 struct section {
     uint32_t type, info;
-    uint64_t size;           /* as stated: NOBITS sections may state anything */
-    const uint8_t *bytes;    /* NULL if there are none in the file */
+    uint64_t size;        /* as stated: NOBITS sections may state anything */
+    const uint8_t *bytes; /* NULL if there are none in the file */
     const char *name;
 };
 
@@ -83,7 +84,9 @@ static bool section_get(const struct cubin *c, unsigned index, struct section *o
         return false;
     const uint8_t *h = section_header(c, index);
     uint64_t offset = u64_at(h + 24);
-    *out = (struct section){.type = u32_at(h + 4), .size = u64_at(h + 32), .info = u32_at(h + 44),
+    *out = (struct section){.type = u32_at(h + 4),
+                            .size = u64_at(h + 32),
+                            .info = u32_at(h + 44),
                             .name = string_at(&c->section_names, u32_at(h))};
     if (out->type != SHT_NOBITS && out->size && inside(c, offset, out->size))
         out->bytes = c->data + offset;
@@ -95,8 +98,11 @@ static bool symbol_get(const struct cubin *c, uint64_t index, struct symbol *out
     if (index >= c->symbol_count)
         return false;
     const uint8_t *p = c->symbols + index * sizeof(Elf64_Sym);
-    *out = (struct symbol){.name = string_at(&c->symbol_names, u32_at(p)), .type = p[4] & 15,
-                           .binding = p[4] >> 4, .other = p[5], .section = u16_at(p + 6),
+    *out = (struct symbol){.name = string_at(&c->symbol_names, u32_at(p)),
+                           .type = p[4] & 15,
+                           .binding = p[4] >> 4,
+                           .other = p[5],
+                           .section = u16_at(p + 6),
                            .size = u64_at(p + 16)};
     return true;
 }
@@ -166,8 +172,8 @@ enum err cubin_open(struct cubin *c, const void *data, size_t len, struct fault 
 
 struct attribute {
     unsigned id;
-    uint16_t value;         /* of the short formats */
-    const uint8_t *bytes;   /* of FORMAT_SIZED, else NULL */
+    uint16_t value;       /* of the short formats */
+    const uint8_t *bytes; /* of FORMAT_SIZED, else NULL */
     unsigned len;
 };
 
@@ -281,8 +287,11 @@ bool cubin_next(const struct cubin *c, unsigned *at, struct cubin_function *out)
         if (s.type != SHT_PROGBITS || !s.bytes || !starts(s.name, ".text.") ||
             !symbol_get(c, index, &symbol) || symbol.type != STT_FUNC || symbol.section != *at)
             continue;
-        *out = (struct cubin_function){.name = symbol.name, .entry = symbol.other & CUDA_ENTRY,
-                                       .section = *at, .symbol = index, .code = s.bytes,
+        *out = (struct cubin_function){.name = symbol.name,
+                                       .entry = symbol.other & CUDA_ENTRY,
+                                       .section = *at,
+                                       .symbol = index,
+                                       .code = s.bytes,
                                        .code_len = s.size / INSTRUCTION * INSTRUCTION};
         ++*at;
         return true;
@@ -316,7 +325,8 @@ static uint64_t sum_sections(const struct cubin *c, const char *prefix)
     return sum;
 }
 
-/* ptxas keeps only 32 bits of a section's size, but all of a symbol's: the larger sum is the truth. */
+/* ptxas keeps only 32 bits of a section's size, but all of a symbol's: the larger sum is the truth.
+ */
 uint64_t cubin_global_bytes(const struct cubin *c)
 {
     uint64_t sections = sum_sections(c, ".nv.global"), symbols = 0;
@@ -360,8 +370,10 @@ bool cubin_reached(const struct cubin_reach *r, unsigned section)
     return r->section[(section & 0xffff) >> 3] >> (section & 7) & 1;
 }
 
-/* Follows what one relocation section says about code we reached, or about data any code may read. */
-static bool follow_relocations(const struct cubin *c, const struct section *s, struct cubin_reach *r)
+/* Follows what one relocation section says about code we reached, or about data any code may read.
+ */
+static bool follow_relocations(const struct cubin *c, const struct section *s,
+                               struct cubin_reach *r)
 {
     struct section target;
     bool grown = false;
@@ -400,7 +412,8 @@ void cubin_reach(const struct cubin *c, const char *const *entries, size_t count
     struct section s;
     for (unsigned i = 0; section_get(c, i, &s); i++)
         for (size_t k = 0; k < count; k++)
-            if (s.type == SHT_PROGBITS && starts(s.name, ".text.") && !strcmp(s.name + 6, entries[k]))
+            if (s.type == SHT_PROGBITS && starts(s.name, ".text.") &&
+                !strcmp(s.name + 6, entries[k]))
                 reach_add(out, i);
     /* Each round adds a section or ends; the bound stops hostile files that chain thousands. */
     bool grown = true;

@@ -37,9 +37,9 @@ struct run {
     pid_t pid;
     int pidfd, in, out, log; /* our ends; -1 when closed */
     struct frame_reader reader;
-    struct buf input;        /* frames still to write; `written` of them are gone */
+    struct buf input; /* frames still to write; `written` of them are gone */
     size_t written, received;
-    bool stopped;            /* result->end is decided; the group is being killed */
+    bool stopped; /* result->end is decided; the group is being killed */
 };
 
 static void close_fd(int *fd)
@@ -110,7 +110,8 @@ static enum err lay_out(struct launch *l, const struct child_spec *spec, struct 
     for (; spec->arguments && spec->arguments[n]; n++) {
         if (n == MAX_ARGUMENTS)
             return fault_set(f, ERR_INTERNAL, "cannot start %s: too many arguments", spec->program);
-        l->argv[n + 1] = (char *)(uintptr_t)spec->arguments[n]; /* execve wants char *, writes none */
+        l->argv[n + 1] =
+            (char *)(uintptr_t)spec->arguments[n]; /* execve wants char *, writes none */
     }
     size_t kept = 0;
     for (size_t i = 0; i < KEPT; i++) {
@@ -188,7 +189,8 @@ static void stop(struct run *r, enum child_end end)
 static void write_some(struct run *r)
 {
     while (r->written < r->input.len) {
-        ssize_t n = send(r->in, r->input.data + r->written, r->input.len - r->written, MSG_NOSIGNAL);
+        ssize_t n =
+            send(r->in, r->input.data + r->written, r->input.len - r->written, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)

@@ -25,7 +25,8 @@ struct answering {
     json_t *result;
 };
 
-static void decide(struct compile_result *out, enum verdict verdict, enum err error, const char *detail)
+static void decide(struct compile_result *out, enum verdict verdict, enum err error,
+                   const char *detail)
 {
     free(out->detail);
     out->verdict = verdict;
@@ -112,7 +113,8 @@ static bool take_names(struct compile_result *out, const json_t *names)
     out->kernels = calloc(json_array_size(names) + 1, sizeof *out->kernels);
     if (!out->kernels)
         return false;
-    json_array_foreach((json_t *)(uintptr_t)names, i, pair) {
+    json_array_foreach((json_t *)(uintptr_t)names, i, pair)
+    {
         const char *name = json_string_value(json_array_get(pair, 0));
         const char *symbol = json_string_value(json_array_get(pair, 1));
         if (!name || !symbol)
@@ -136,10 +138,10 @@ static bool read_answer(struct answering *a)
     json_t *detail, *no_cubin, *names, *compiler, *kernels, *families, *versions;
     json_int_t compile_ms, inspect_ms;
     if (json_unpack(a->result, "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}",
-                    "verdict", &verdict, "stage", &stage, "error", &error, "detail", &detail, "no_cubin",
-                    &no_cubin, "names", &names, "compiler", &compiler, "kernels", &kernels, "families",
-                    &families, "versions", &versions, "compile_ms", &compile_ms, "inspect_ms",
-                    &inspect_ms) != 0 ||
+                    "verdict", &verdict, "stage", &stage, "error", &error, "detail", &detail,
+                    "no_cubin", &no_cubin, "names", &names, "compiler", &compiler, "kernels",
+                    &kernels, "families", &families, "versions", &versions, "compile_ms",
+                    &compile_ms, "inspect_ms", &inspect_ms) != 0 ||
         verdict_find(verdict) < 0 || !take_names(out, names))
         return false;
     decide(out, (enum verdict)verdict_find(verdict), error_find(error),
@@ -170,7 +172,8 @@ static void blame_source(struct compile_result *out, const struct child_result *
         snprintf(text, sizeof text, "the compiler did not finish within %lld s",
                  (long long)(timeout_ms / 1000));
     else if (child->end == CHILD_OUT_OF_MEMORY)
-        snprintf(text, sizeof text, "the compiler used more than %d MiB of memory", COMPILE_MEMORY_MIB);
+        snprintf(text, sizeof text, "the compiler used more than %d MiB of memory",
+                 COMPILE_MEMORY_MIB);
     else if (killed && (child->code == SIGXCPU || child->code == SIGKILL))
         snprintf(text, sizeof text, "the compiler used more processor time or memory than it may");
     else if (killed && child->code == SIGABRT)
@@ -203,16 +206,20 @@ static void add_printed(struct compile_result *out, const struct child_result *c
 {
     const struct log_names names = {.source = "kernel.cu"};
     if (out->log.len < LIMIT_LOG && child->log.len)
-        compile_log_show(child->log.data, child->log.len, &names, LIMIT_LOG - out->log.len, &out->log);
+        compile_log_show(child->log.data, child->log.len, &names, LIMIT_LOG - out->log.len,
+                         &out->log);
 }
 
 static void init(struct compile_result *out)
 {
     *out = (struct compile_result){
-        .verdict = VERDICT_INFRA_ERROR, .stage = STAGE_compile,
+        .verdict = VERDICT_INFRA_ERROR,
+        .stage = STAGE_compile,
         .compiler = json_pack("{s:s, s:[], s:[], s:b}", "compiler", "", "options", "warnings",
                               "log_truncated", false),
-        .kernel_table = json_array(), .families = json_object(), .sandbox = json_array(),
+        .kernel_table = json_array(),
+        .families = json_object(),
+        .sandbox = json_array(),
         .versions = json_object(),
     };
     buf_init(&out->ptx, LIMIT_PTX + 1);
@@ -238,9 +245,15 @@ void compile_run(const struct compile_request *request, struct compile_result *o
     struct child_spec spec = {
         .program = "ptxbench-compile",
         .arguments = (const char *const[]){request->language, request->arch->name, seconds, NULL},
-        .input = input, .input_count = COUNT_OF(input), .timeout_ms = timeout_ms,
-        .memory_bytes = COMPILE_MEMORY_MIB * (int64_t)MIB, .output_max = ANSWER_MAX,
-        .log_max = PRINTED_MAX, .on_frame = on_frame, .tick = on_tick, .wake_fd = request->wake_fd,
+        .input = input,
+        .input_count = COUNT_OF(input),
+        .timeout_ms = timeout_ms,
+        .memory_bytes = COMPILE_MEMORY_MIB * (int64_t)MIB,
+        .output_max = ANSWER_MAX,
+        .log_max = PRINTED_MAX,
+        .on_frame = on_frame,
+        .tick = on_tick,
+        .wake_fd = request->wake_fd,
         .arg = &a,
     };
     if (child_run(&spec, &child, &f) != ERR_NONE)
@@ -286,7 +299,8 @@ json_t *compile_capabilities(void)
     struct cuda_paths paths;
     bool found = cuda_paths_find(&paths);
     const char *version = paths.version[0] ? paths.version : "unknown";
-    return json_pack("{s:o, s:o, s:o}", "nvrtc", paths.nvrtc[0] ? json_string(version) : json_null(),
-                     "ptxas", paths.ptxas[0] ? json_string(version) : json_null(), "cuda",
+    return json_pack("{s:o, s:o, s:o}", "nvrtc",
+                     paths.nvrtc[0] ? json_string(version) : json_null(), "ptxas",
+                     paths.ptxas[0] ? json_string(version) : json_null(), "cuda",
                      found ? json_string(paths.home) : json_null());
 }

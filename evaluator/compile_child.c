@@ -49,8 +49,11 @@ static enum err confine(struct toolchain *t, int seconds, struct fault *f)
 {
     const char *visible[PTXAS_NEEDS] = {NULL};
     struct sandbox_spec spec = {
-        .role = SANDBOX_COMPUTE, .read_only = visible, .file_bytes = 0,
-        .memory_bytes = COMPILE_MEMORY_MIB * (int64_t)MIB, .cpu_s = seconds + CPU_SLACK_S,
+        .role = SANDBOX_COMPUTE,
+        .read_only = visible,
+        .file_bytes = 0,
+        .memory_bytes = COMPILE_MEMORY_MIB * (int64_t)MIB,
+        .cpu_s = seconds + CPU_SLACK_S,
     };
     size_t n = 0;
     if (t->cuda) {
@@ -62,7 +65,6 @@ static enum err confine(struct toolchain *t, int seconds, struct fault *f)
         }
     } else if (t->paths.ptxas[0]) {
         spec.role = SANDBOX_ASSEMBLE;
-        spec.exec = t->paths.ptxas;
         spec.file_bytes = LIMIT_PTX;
         ptxas_needs(&t->paths, visible);
     }
@@ -79,8 +81,8 @@ static enum err confine(struct toolchain *t, int seconds, struct fault *f)
 
 static void event(const char *phase, json_t *sandbox, json_t *versions)
 {
-    json_t *message = json_pack("{s:s, s:o*, s:O*}", "phase", phase, "sandbox", sandbox, "versions",
-                                versions);
+    json_t *message =
+        json_pack("{s:s, s:o*, s:O*}", "phase", phase, "sandbox", sandbox, "versions", versions);
     frame_write_json(CHILD_ANSWER_FD, FRAME_EVENT, message);
     json_decref(message);
 }
@@ -98,9 +100,15 @@ static void run_inspection(const struct toolchain *t, const struct wire_request 
     }
     struct ptx_module *ptx = ptx_parse(a->ptx.data, a->ptx.len, NULL);
     struct inspect_request request = {
-        .arch = t->arch, .cubin = a->cubin.len ? &cubin : NULL, .ptx = ptx, .launches = r->launches,
-        .launch_count = r->launch_count, .names = r->names,
-        .symbols = (const char *const *)a->symbols, .name_count = r->name_count, .log = a->raw_log,
+        .arch = t->arch,
+        .cubin = a->cubin.len ? &cubin : NULL,
+        .ptx = ptx,
+        .launches = r->launches,
+        .launch_count = r->launch_count,
+        .names = r->names,
+        .symbols = (const char *const *)a->symbols,
+        .name_count = r->name_count,
+        .log = a->raw_log,
     };
     inspect_result_release(found);
     inspect(&request, found);
@@ -111,7 +119,8 @@ static void run_inspection(const struct toolchain *t, const struct wire_request 
 }
 
 /* The options were judged when they were submitted; this child trusts nobody. */
-static bool options_allowed(const struct toolchain *t, const struct wire_request *r, struct answer *a)
+static bool options_allowed(const struct toolchain *t, const struct wire_request *r,
+                            struct answer *a)
 {
     struct faults faults = {0};
     char first[LIMIT_DETAIL / 2];
@@ -154,7 +163,8 @@ static bool send_log(const struct toolchain *t, const struct answer *a)
 {
     const char *folders[CUDA_INCLUDES + 1] = {NULL};
     struct log_names names = {.source = t->cuda ? "kernel.cu" : "kernel.ptx",
-                              .headers = t->headers.names, .folders = folders,
+                              .headers = t->headers.names,
+                              .folders = folders,
                               .ptx = t->cuda ? a->ptx.data : NULL};
     struct buf shown;
     for (size_t i = 0, n = 0; i < CUDA_INCLUDES; i++)
@@ -190,15 +200,16 @@ static bool send_answer(const struct toolchain *t, const struct wire_request *r,
         frame_write(CHILD_ANSWER_FD, FRAME_PTX, a->ptx.data, a->ptx.len);
     if (a->cubin.len)
         frame_write(CHILD_ANSWER_FD, FRAME_CUBIN, a->cubin.data, a->cubin.len);
-    json_t *warnings = compile_log_warnings(a->raw_log, a->raw_log_len, t->cuda ? a->ptx.data : NULL);
-    json_t *result = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:O, s:o, s:b}, s:O, s:O, s:O, s:I, s:I}", "verdict",
-        verdict_name(a->verdict), "stage", stage_name(a->stage), "error", err_code(a->error),
-        "detail", text_or_null(a->detail), "no_cubin", text_or_null(a->no_cubin), "names",
-        names_of(r, a), "compiler", "compiler", a->compiler, "options", a->options, "warnings",
-        warnings, "log_truncated", cut, "kernels", found->kernels, "families", found->families,
-        "versions", a->versions, "compile_ms", (json_int_t)a->compile_ms, "inspect_ms",
-        (json_int_t)a->inspect_ms);
+    json_t *warnings =
+        compile_log_warnings(a->raw_log, a->raw_log_len, t->cuda ? a->ptx.data : NULL);
+    json_t *result =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:{s:s, s:O, s:o, s:b}, s:O, s:O, s:O, s:I, s:I}",
+                  "verdict", verdict_name(a->verdict), "stage", stage_name(a->stage), "error",
+                  err_code(a->error), "detail", text_or_null(a->detail), "no_cubin",
+                  text_or_null(a->no_cubin), "names", names_of(r, a), "compiler", "compiler",
+                  a->compiler, "options", a->options, "warnings", warnings, "log_truncated", cut,
+                  "kernels", found->kernels, "families", found->families, "versions", a->versions,
+                  "compile_ms", (json_int_t)a->compile_ms, "inspect_ms", (json_int_t)a->inspect_ms);
     bool ok = result && frame_write_json(CHILD_ANSWER_FD, FRAME_RESULT, result);
     json_decref(result);
     return ok;
@@ -218,8 +229,11 @@ static int serve(const struct toolchain *t)
         return 2;
     }
     close(0); /* nothing of the request can be included by name */
-    struct answer a = {.verdict = VERDICT_PASSED, .stage = STAGE_compile, .error = ERR_NONE,
-                       .versions = json_object(), .options = json_array()};
+    struct answer a = {.verdict = VERDICT_PASSED,
+                       .stage = STAGE_compile,
+                       .error = ERR_NONE,
+                       .versions = json_object(),
+                       .options = json_array()};
     struct inspect_result found = {.kernels = json_array(), .families = json_object()};
     work(t, &wire, source, source_len, &a, &found);
     return send_answer(t, &wire, &a, &found) ? 0 : 3;
@@ -235,8 +249,7 @@ int compile_role(int argc, char **argv)
                         "The worker's child: one request on stdin, the answer on descriptor 3.\n");
         return 2;
     }
-    if (archs_load(&archs, home_dir(), &f) != ERR_NONE ||
-        !(t.arch = archs_find(&archs, argv[2]))) {
+    if (archs_load(&archs, home_dir(), &f) != ERR_NONE || !(t.arch = archs_find(&archs, argv[2]))) {
         fprintf(stderr, "cannot compile for %s: %s\n", argv[2], f.detail);
         return 2;
     }

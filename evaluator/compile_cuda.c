@@ -11,8 +11,8 @@
 enum { MAX_OPTIONS = 64, OPTION_TEXT = 96 };
 
 /* Of every compilation; -arch and what the request adds come on top. */
-static const char *const fixed_options[] = {"-std=c++20", "-default-device", "-DNDEBUG", "-lineinfo",
-                                            "--ptxas-options=-v"};
+static const char *const fixed_options[] = {"-std=c++20", "-default-device", "-DNDEBUG",
+                                            "-lineinfo", "--ptxas-options=-v"};
 
 struct options {
     const char *list[MAX_OPTIONS];
@@ -68,8 +68,8 @@ static void take_log(struct answer *out, struct nvrtc_output *made)
     made->log = NULL;
 }
 
-/* The compilation failed because of a name expression if it succeeds without any: then the module can
- * also say which kernels it has. */
+/* The compilation failed because of a name expression if it succeeds without any: then the module
+ * can also say which kernels it has. */
 static bool blame_names(const struct toolchain *t, struct nvrtc_job job, const char *log,
                         struct answer *out)
 {
@@ -81,7 +81,8 @@ static bool blame_names(const struct toolchain *t, struct nvrtc_job job, const c
     job.name_count = 0;
     nvrtc_compile(t->nvrtc, &job, &made);
     struct cubin cubin;
-    bool blamed = made.error == ERR_NONE && cubin_open(&cubin, made.cubin.data, made.cubin.len, NULL) == ERR_NONE;
+    bool blamed = made.error == ERR_NONE &&
+                  cubin_open(&cubin, made.cubin.data, made.cubin.len, NULL) == ERR_NONE;
     if (blamed) {
         char kernels[LIMIT_DETAIL / 2];
         inspect_kernel_names(&cubin, NULL, kernels, sizeof kernels);
@@ -128,8 +129,13 @@ void compile_cuda(const struct toolchain *t, const struct wire_request *r, const
     if (!names_are_lines(r, out))
         return;
     struct nvrtc_job job = {
-        .source = source, .source_name = "kernel.cu", .headers = &t->headers, .options = options.list,
-        .option_count = options.count, .names = r->names, .name_count = r->name_count,
+        .source = source,
+        .source_name = "kernel.cu",
+        .headers = &t->headers,
+        .options = options.list,
+        .option_count = options.count,
+        .names = r->names,
+        .name_count = r->name_count,
     };
     nvrtc_compile(t->nvrtc, &job, &made);
     take_log(out, &made);

@@ -31,7 +31,8 @@ static enum err add(struct headers *h, const char *prefix, const char *name, con
     return e;
 }
 
-static enum err add_folder(struct headers *h, const char *folder, const char *prefix, struct fault *f)
+static enum err add_folder(struct headers *h, const char *folder, const char *prefix,
+                           struct fault *f)
 {
     DIR *dir = opendir(folder);
     enum err e = ERR_NONE;

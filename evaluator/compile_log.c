@@ -66,8 +66,8 @@ static long number_after(const char *at, size_t len, const char *word)
 /* Code points that move or hide other text: zero-width and directional marks, line separators. */
 static const struct {
     unsigned from, to;
-} treacherous[] = {{0x80, 0x9f}, {0x61c, 0x61c}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
-                   {0xfeff, 0xfeff}};
+} treacherous[] = {{0x80, 0x9f},     {0x61c, 0x61c},   {0x200b, 0x200f},
+                   {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}};
 
 /* Decodes one character of [p, p+n); returns its bytes, 0 if it is not valid UTF-8. */
 static size_t decode(const char *p, size_t n, unsigned *point)
@@ -206,13 +206,14 @@ long compile_log_source_line(const char *ptx, long ptx_line)
 }
 
 /* Adds one warning; the text is copied, cut and escaped. */
-static void add_warning(json_t *list, const char *code, size_t code_len, long line, const char *text,
-                        size_t len)
+static void add_warning(json_t *list, const char *code, size_t code_len, long line,
+                        const char *text, size_t len)
 {
     struct buf shown;
     buf_init(&shown, 8 * MAX_WARNING_TEXT);
-    show_text(&shown, text, len < MAX_WARNING_TEXT ? text_cut(text, len, len)
-                                                   : text_cut(text, len, MAX_WARNING_TEXT));
+    show_text(&shown, text,
+              len < MAX_WARNING_TEXT ? text_cut(text, len, len)
+                                     : text_cut(text, len, MAX_WARNING_TEXT));
     json_array_append_new(list, json_pack("{s:s%, s:o, s:s}", "code", code, code_len, "line",
                                           line > 0 ? json_integer(line) : json_null(), "text",
                                           shown.data ? shown.data : ""));
@@ -224,7 +225,8 @@ static bool assembler_warning(json_t *list, const char *at, size_t n, const char
 {
     if (!begins(at, n, "ptxas"))
         return false;
-    const char *code = find(at, n, "(C"), *close = code ? memchr(code, ')', (size_t)(at + n - code)) : NULL;
+    const char *code = find(at, n, "(C"),
+               *close = code ? memchr(code, ')', (size_t)(at + n - code)) : NULL;
     const char *warning = find(at, n, "warning");
     long line = number_after(at, n, ", line ");
     if (!line)
@@ -233,7 +235,8 @@ static bool assembler_warning(json_t *list, const char *at, size_t n, const char
         line = compile_log_source_line(ptx, line);
     if (code && close && code[2] >= '0' && code[2] <= '9') {
         const char *text = close + 1 + (close + 1 < at + n && close[1] == ' ');
-        add_warning(list, code + 1, (size_t)(close - code - 1), line, text, (size_t)(at + n - text));
+        add_warning(list, code + 1, (size_t)(close - code - 1), line, text,
+                    (size_t)(at + n - text));
         return true;
     }
     const char *colon = warning ? memchr(warning, ':', (size_t)(at + n - warning)) : NULL;
@@ -283,9 +286,9 @@ json_t *compile_log_warnings(const char *raw, size_t len, const char *ptx)
             function_len = (size_t)(l.at + n - function);
         } else if (spill_line(l.at, n, &stores, &loads)) {
             char text[256];
-            snprintf(text, sizeof text, "%ld bytes of spill stores, %ld bytes of spill loads in '%.*s'",
-                     stores, loads, function_len > 120 ? 120 : (int)function_len,
-                     function ? function : "");
+            snprintf(text, sizeof text,
+                     "%ld bytes of spill stores, %ld bytes of spill loads in '%.*s'", stores, loads,
+                     function_len > 120 ? 120 : (int)function_len, function ? function : "");
             if (stores || loads)
                 add_warning(list, "spill", 5, 0, text, strlen(text));
         } else if (!assembler_warning(list, l.at, n, ptx)) {
@@ -340,8 +343,8 @@ static long own_line(const char *at, size_t n, const struct log_names *names)
 void compile_log_first_error(const char *raw, size_t len, const struct log_names *names, char *out,
                              size_t size)
 {
-    static const char *const marks[] = {"): error: ", "): catastrophic error: ", "error   : ",
-                                        "fatal   : ", "nvrtc: error: "};
+    static const char *const marks[] = {
+        "): error: ", "): catastrophic error: ", "error   : ", "fatal   : ", "nvrtc: error: "};
     struct lines l = lines_of(raw, len);
     out[0] = '\0';
     while (!out[0] && next_line(&l)) {
@@ -373,7 +376,8 @@ bool compile_log_rejects_name(const char *raw, const char *name)
     while (next_line(&l)) {
         size_t n = line_len(&l);
         const char *at = find(l.at, n, pragma);
-        if (at && name_is(at + sizeof pragma - 1, (size_t)(l.at + n - at) - (sizeof pragma - 1), name))
+        if (at &&
+            name_is(at + sizeof pragma - 1, (size_t)(l.at + n - at) - (sizeof pragma - 1), name))
             return true;
     }
     return false;

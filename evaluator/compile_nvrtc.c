@@ -95,8 +95,9 @@ static void take_log(const struct nvrtc *n, void *program, struct nvrtc_output *
 }
 
 /* One artefact; its ceiling is checked before it is copied. */
-static void take_artefact(void *program, int (*size_of)(void *, size_t *), int (*get)(void *, char *),
-                          const char *what, struct buf *to, struct nvrtc_output *out)
+static void take_artefact(void *program, int (*size_of)(void *, size_t *),
+                          int (*get)(void *, char *), const char *what, struct buf *to,
+                          struct nvrtc_output *out)
 {
     size_t size = 0;
     char *room;
@@ -106,8 +107,8 @@ static void take_artefact(void *program, int (*size_of)(void *, size_t *), int (
         fail(out, ERR_INVALID, "the compiler made no code");
     } else if (size > to->max - ROOM) {
         fail(out, ERR_TOO_LARGE, "");
-        snprintf(out->why, sizeof out->why, "the %s is %zu bytes; at most %zu are allowed", what, size,
-                 to->max - ROOM);
+        snprintf(out->why, sizeof out->why, "the %s is %zu bytes; at most %zu are allowed", what,
+                 size, to->max - ROOM);
     } else if (!(room = buf_room(to, size + 1)) || get(program, room) != 0) {
         fail(out, ERR_INVALID, "the compiler ran out of memory");
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * language "ptx": the source is the PTX; ptxas makes the cubin where it is installed, and where it is
- * not, the parser of the cpu device decides. */
+ * language "ptx": the source is the PTX; ptxas makes the cubin where it is installed, and where it
+ * is not, the parser of the cpu device decides. */
 #include <ctype.h>
 #include <string.h>
 
@@ -53,8 +53,13 @@ static void assemble(const struct toolchain *t, const struct wire_request *r, st
 {
     struct ptxas_output made;
     struct ptxas_job job = {
-        .program = t->paths.ptxas, .arch = t->arch->name, .ptx = out->ptx.data, .name = "kernel.ptx",
-        .ptx_len = out->ptx.len, .options = r->options, .option_count = r->option_count,
+        .program = t->paths.ptxas,
+        .arch = t->arch->name,
+        .ptx = out->ptx.data,
+        .name = "kernel.ptx",
+        .ptx_len = out->ptx.len,
+        .options = r->options,
+        .option_count = r->option_count,
     };
     ptxas_assemble(&job, &made);
     out->raw_log = buf_take(&made.log, &out->raw_log_len);
@@ -86,7 +91,8 @@ static void parse_only(struct answer *out)
     snprintf(out->no_cubin, sizeof out->no_cubin, "ptxas is not installed on this host");
     snprintf(out->compiler, sizeof out->compiler, "ptxvm parser");
     if (!m)
-        answer_fail(out, VERDICT_COMPILE_ERROR, STAGE_compile, "the source is not PTX: %s", f.detail);
+        answer_fail(out, VERDICT_COMPILE_ERROR, STAGE_compile, "the source is not PTX: %s",
+                    f.detail);
     ptx_free(m);
 }
 

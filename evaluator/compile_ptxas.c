@@ -19,8 +19,9 @@
 enum { MAX_RAW_LOG = 4 * MIB, MAX_ARGUMENTS = 32, PATH = 64 };
 
 static const char *const loaders[] = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
-static const char *const libraries[] = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2",
-                                        "librt.so.1", "libgcc_s.so.1", "libstdc++.so.6", "libz.so.1"};
+static const char *const libraries[] = {"libc.so.6",      "libm.so.6",  "libpthread.so.0",
+                                        "libdl.so.2",     "librt.so.1", "libgcc_s.so.1",
+                                        "libstdc++.so.6", "libz.so.1"};
 
 void ptxas_needs(const struct cuda_paths *paths, const char *out[PTXAS_NEEDS])
 {
@@ -106,9 +107,10 @@ static void judge(int status, struct ptxas_output *out)
     if (status == -1 || (WIFEXITED(status) && (WEXITSTATUS(status) & ~1) == 126))
         fail(out, ERR_INTERNAL, "cannot run ptxas");
     else if (WIFSIGNALED(status))
-        fail(out, ERR_INVALID, WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL
-                                   ? "the assembler used more time or memory than it may"
-                                   : "the assembler gave up on this source");
+        fail(out, ERR_INVALID,
+             WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL
+                 ? "the assembler used more time or memory than it may"
+                 : "the assembler gave up on this source");
     else if (WEXITSTATUS(status) != 0)
         fail(out, ERR_INVALID, "ptxas refuses the source");
 }
@@ -169,7 +171,8 @@ void ptxas_assemble(const struct ptxas_job *job, struct ptxas_output *out)
         judge(run(writable, out), out);
         rename_in_log(&out->log, in_path, job->name);
         if (out->error == ERR_NONE) {
-            int made = sandbox_scratch() ? open(out_path, O_RDONLY) : cubin; /* it may be a new file */
+            int made =
+                sandbox_scratch() ? open(out_path, O_RDONLY) : cubin; /* it may be a new file */
             take_cubin(made, out);
         }
     }

@@ -22,9 +22,9 @@ static json_t *launch_encode(const struct plan_launch *l)
 {
     json_t *args = json_array();
     for (size_t i = 0; i < l->arg_count; i++)
-        json_array_append_new(args, json_pack("[i,I,I]", (int)l->args[i].kind,
-                                              (json_int_t)l->args[i].size,
-                                              (json_int_t)l->args[i].align));
+        json_array_append_new(args,
+                              json_pack("[i,I,I]", (int)l->args[i].kind,
+                                        (json_int_t)l->args[i].size, (json_int_t)l->args[i].align));
     return json_pack("{s:s, s:o, s:o, s:o, s:I, s:o}", "kernel", l->kernel, "grid", triple(l->grid),
                      "block", triple(l->block), "cluster", triple(l->cluster), "shared_bytes",
                      (json_int_t)l->shared_bytes, "args", args);
@@ -117,20 +117,21 @@ static enum err lists_decode(struct wire_request *out, const json_t *options, co
         return fault_set(f, ERR_BAD_REQUEST, "cannot read request: too many entries");
     size_t i;
     json_t *value;
-    json_array_foreach((json_t *)(uintptr_t)options, i, value) {
+    json_array_foreach((json_t *)(uintptr_t)options, i, value)
+    {
         out->options[out->option_count] = json_string_value(value);
         if (!out->options[out->option_count++])
             return fault_set(f, ERR_BAD_REQUEST, "cannot read option %zu", i);
     }
-    json_array_foreach((json_t *)(uintptr_t)launches, i, value) {
+    json_array_foreach((json_t *)(uintptr_t)launches, i, value)
+    {
         enum err e = launch_decode(value, &out->launches[out->launch_count++], f);
         if (e != ERR_NONE)
             return e;
         add_name(out, out->launches[i].kernel);
     }
-    json_array_foreach((json_t *)(uintptr_t)names, i, value)
-        if (json_is_string(value))
-            add_name(out, json_string_value(value));
+    json_array_foreach((json_t *)(uintptr_t)names, i, value) if (json_is_string(value))
+        add_name(out, json_string_value(value));
     return ERR_NONE;
 }
 
@@ -146,7 +147,8 @@ enum err wire_decode(struct wire_request *out, const char *text, size_t len, str
     if (json_unpack_ex(out->document, &error, JSON_STRICT, "{s:o, s:o, s:o, s:o}", "options",
                        &options, "defines", &defines, "names", &names, "launches", &launches) != 0)
         return fault_set(f, ERR_BAD_REQUEST, "cannot read request: %s", error.text);
-    json_object_foreach(defines, name, value) {
+    json_object_foreach(defines, name, value)
+    {
         if (out->define_count == LIMIT_DEFINES || !json_is_integer(value))
             return fault_set(f, ERR_BAD_REQUEST, "cannot read define %.64s", name);
         struct plan_define *d = &out->defines[out->define_count++];

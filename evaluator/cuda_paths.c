@@ -11,8 +11,10 @@
 #include "core/util.h"
 
 /* Each is a glob pattern; of several matches the last, which is the newest, is taken. */
-static const char *const homes[] = {"/usr/local/cuda", "/usr/local/cuda-[0-9]*", "/opt/cuda", "/usr"};
-static const char *const library_folders[] = {"lib64", "lib", "targets/*-linux/lib", "lib/*-linux-gnu"};
+static const char *const homes[] = {"/usr/local/cuda", "/usr/local/cuda-[0-9]*", "/opt/cuda",
+                                    "/usr"};
+static const char *const library_folders[] = {"lib64", "lib", "targets/*-linux/lib",
+                                              "lib/*-linux-gnu"};
 static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 static const char *const include_folders[] = {"include", "targets/*-linux/include"};
 
@@ -23,8 +25,7 @@ static bool find(char out[CUDA_PATH], const char *folder, const char *pattern)
     glob_t matches = {0};
     bool found = snprintf(path, sizeof path, "%s/%s", folder, pattern) < (int)sizeof path &&
                  glob(path, 0, NULL, &matches) == 0 && matches.gl_pathc > 0 &&
-                 realpath(matches.gl_pathv[matches.gl_pathc - 1], real) &&
-                 strlen(real) < CUDA_PATH;
+                 realpath(matches.gl_pathv[matches.gl_pathc - 1], real) && strlen(real) < CUDA_PATH;
     if (found)
         memcpy(out, real, strlen(real) + 1);
     globfree(&matches);
@@ -36,7 +37,8 @@ static void find_nvrtc(struct cuda_paths *p)
     for (size_t i = 0; i < COUNT_OF(library_folders); i++)
         for (size_t k = 0; k < COUNT_OF(nvrtc_names); k++) {
             char folder[CUDA_PATH];
-            if (!find(folder, p->home, library_folders[i]) || !find(p->nvrtc, folder, nvrtc_names[k]))
+            if (!find(folder, p->home, library_folders[i]) ||
+                !find(p->nvrtc, folder, nvrtc_names[k]))
                 continue;
             if (find(p->builtins, folder, "libnvrtc-builtins.so.[0-9]*"))
                 snprintf(p->version, sizeof p->version, "%.15s",

@@ -20,12 +20,22 @@ struct checking {
 };
 
 static const char *const kind_names[] = {
-    [ARG_I32] = "i32", [ARG_U32] = "u32", [ARG_I64] = "i64", [ARG_U64] = "u64", [ARG_F16] = "f16",
-    [ARG_BF16] = "bf16", [ARG_F32] = "f32", [ARG_F64] = "f64", [ARG_TENSOR] = "tensor",
-    [ARG_BUFFER] = "buffer", [ARG_TENSOR_MAP] = "tensor_map", [ARG_STRUCT] = "struct",
+    [ARG_I32] = "i32",
+    [ARG_U32] = "u32",
+    [ARG_I64] = "i64",
+    [ARG_U64] = "u64",
+    [ARG_F16] = "f16",
+    [ARG_BF16] = "bf16",
+    [ARG_F32] = "f32",
+    [ARG_F64] = "f64",
+    [ARG_TENSOR] = "tensor",
+    [ARG_BUFFER] = "buffer",
+    [ARG_TENSOR_MAP] = "tensor_map",
+    [ARG_STRUCT] = "struct",
 };
 
-__attribute__((format(printf, 2, 3))) static bool object(const struct checking *c, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static bool object(const struct checking *c, const char *fmt,
+                                                         ...)
 {
     va_list args;
     int n = snprintf(c->why, LIMIT_DETAIL, "kernel %.*s: ", MAX_SHOWN, c->launch->kernel);
@@ -56,9 +66,10 @@ static bool argument_sizes_fit(const struct checking *c)
         const struct plan_arg *arg = &c->launch->args[i];
         const struct kernel_param *param = &c->facts->params[i];
         if (arg->size != param->size)
-            return object(c, "argument %zu: the plan gives %s of %zu bytes, the kernel takes %llu bytes", i,
-                          (size_t)arg->kind < COUNT_OF(kind_names) ? kind_names[arg->kind] : "?",
-                          arg->size, (unsigned long long)param->size);
+            return object(
+                c, "argument %zu: the plan gives %s of %zu bytes, the kernel takes %llu bytes", i,
+                (size_t)arg->kind < COUNT_OF(kind_names) ? kind_names[arg->kind] : "?", arg->size,
+                (unsigned long long)param->size);
     }
     return true;
 }
@@ -72,9 +83,10 @@ static bool argument_places_fit(const struct checking *c)
         const struct kernel_param *param = &c->facts->params[i];
         at = (at + arg->align - 1) / arg->align * arg->align;
         if (param->align && at != param->offset)
-            return object(c, "argument %zu: the plan puts it at byte %llu (alignment %zu), the kernel "
-                          "takes it at byte %llu (alignment %llu)", i, (unsigned long long)at,
-                          arg->align, (unsigned long long)param->offset,
+            return object(c,
+                          "argument %zu: the plan puts it at byte %llu (alignment %zu), the kernel "
+                          "takes it at byte %llu (alignment %llu)",
+                          i, (unsigned long long)at, arg->align, (unsigned long long)param->offset,
                           (unsigned long long)param->align);
         at += arg->size;
     }
@@ -88,9 +100,11 @@ static bool block_fits(const struct checking *c)
         return true;
     int64_t y = most[1] ? most[1] : 1, z = most[2] ? most[2] : 1, threads = most[0] * y * z;
     if (c->facts->exact_threads && (block[0] != most[0] || block[1] != y || block[2] != z))
-        return object(c, "is compiled for blocks of exactly %lld x %lld x %lld threads, the plan "
-                      "launches %lld x %lld x %lld", (long long)most[0], (long long)y, (long long)z,
-                      (long long)block[0], (long long)block[1], (long long)block[2]);
+        return object(c,
+                      "is compiled for blocks of exactly %lld x %lld x %lld threads, the plan "
+                      "launches %lld x %lld x %lld",
+                      (long long)most[0], (long long)y, (long long)z, (long long)block[0],
+                      (long long)block[1], (long long)block[2]);
     if (product(block) > threads)
         return object(c, "is compiled for at most %lld threads a block, the plan launches %lld",
                       (long long)threads, (long long)product(block));
@@ -105,10 +119,11 @@ static bool registers_fit(const struct checking *c)
     per_warp = (per_warp + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
     if (c->facts->registers < 0 || warps * per_warp <= REGISTERS_PER_BLOCK)
         return true;
-    return object(c, "uses %d registers a thread: a block of %lld threads needs %lld, there are %d "
-                  "(use __launch_bounds__ or -maxrregcount)", c->facts->registers,
-                  (long long)product(c->launch->block), (long long)(warps * per_warp),
-                  REGISTERS_PER_BLOCK);
+    return object(c,
+                  "uses %d registers a thread: a block of %lld threads needs %lld, there are %d "
+                  "(use __launch_bounds__ or -maxrregcount)",
+                  c->facts->registers, (long long)product(c->launch->block),
+                  (long long)(warps * per_warp), REGISTERS_PER_BLOCK);
 }
 
 static bool shared_fits(const struct checking *c)
@@ -117,9 +132,10 @@ static bool shared_fits(const struct checking *c)
     if (c->facts->shared_bytes <= (uint64_t)most &&
         (int64_t)c->facts->shared_bytes + dynamic <= most)
         return true;
-    return object(c, "static %llu and dynamic %lld bytes of shared memory are more than the %lld of %s",
-                  (unsigned long long)c->facts->shared_bytes, (long long)dynamic, (long long)most,
-                  c->request->arch->name);
+    return object(
+        c, "static %llu and dynamic %lld bytes of shared memory are more than the %lld of %s",
+        (unsigned long long)c->facts->shared_bytes, (long long)dynamic, (long long)most,
+        c->request->arch->name);
 }
 
 static bool cluster_fits(const struct checking *c)
@@ -128,12 +144,15 @@ static bool cluster_fits(const struct checking *c)
     int64_t want[3];
     for (int i = 0; i < 3; i++)
         want[i] = c->facts->cluster[0] ? c->facts->cluster[i] + (c->facts->cluster[i] == 0)
-                                       : asked[0] ? asked[i] : 1;
+                  : asked[0]           ? asked[i]
+                                       : 1;
     if (c->facts->explicit_cluster && !c->facts->cluster[0] && !asked[0])
         return object(c, "must be launched with a cluster, the plan gives none");
     if (c->facts->cluster[0] && asked[0] && memcmp(want, asked, sizeof want) != 0)
-        return object(c, "is compiled for clusters of %lld x %lld x %lld, the plan says %lld x %lld x "
-                      "%lld", (long long)want[0], (long long)want[1], (long long)want[2],
+        return object(c,
+                      "is compiled for clusters of %lld x %lld x %lld, the plan says %lld x %lld x "
+                      "%lld",
+                      (long long)want[0], (long long)want[1], (long long)want[2],
                       (long long)asked[0], (long long)asked[1], (long long)asked[2]);
     if (product(want) > c->request->arch->max_cluster)
         return object(c, "clusters of %lld blocks are more than the %d of %s",
@@ -141,8 +160,10 @@ static bool cluster_fits(const struct checking *c)
                       c->request->arch->name);
     for (int i = 0; i < 3; i++)
         if (c->launch->grid[i] % want[i])
-            return object(c, "the grid's %lld blocks in dimension %d are no multiple of the cluster's "
-                          "%lld", (long long)c->launch->grid[i], i, (long long)want[i]);
+            return object(c,
+                          "the grid's %lld blocks in dimension %d are no multiple of the cluster's "
+                          "%lld",
+                          (long long)c->launch->grid[i], i, (long long)want[i]);
     return true;
 }
 
@@ -184,7 +205,8 @@ static enum verdict check_module(const struct inspect_request *r, char why[LIMIT
     uint64_t globals = module_global_bytes(r->cubin, r->ptx);
     const char *forbidden = module_forbidden(r->cubin, r->ptx);
     if (r->cubin && r->cubin->sm != r->arch->sm)
-        snprintf(why, LIMIT_DETAIL, "the module is for sm_%d, not for %s", r->cubin->sm, r->arch->name);
+        snprintf(why, LIMIT_DETAIL, "the module is for sm_%d, not for %s", r->cubin->sm,
+                 r->arch->name);
     else if (forbidden)
         snprintf(why, LIMIT_DETAIL, "the module needs '%.*s', which device code may not use here%s",
                  MAX_SHOWN, forbidden,
@@ -192,7 +214,8 @@ static enum verdict check_module(const struct inspect_request *r, char why[LIMIT
                      ? ": scratch memory belongs into the plan's buffers"
                      : "");
     else if (globals > LIMIT_GLOBALS)
-        snprintf(why, LIMIT_DETAIL, "module-scope variables take %llu bytes; at most %d are allowed",
+        snprintf(why, LIMIT_DETAIL,
+                 "module-scope variables take %llu bytes; at most %d are allowed",
                  (unsigned long long)globals, LIMIT_GLOBALS);
     else
         return VERDICT_PASSED;
@@ -209,13 +232,13 @@ static json_t *kernel_row(const struct inspect_request *r, size_t i)
         return NULL;
     long stores = 0, loads = 0;
     bool spills = compile_log_spills(r->log, symbol, &stores, &loads);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:I}", "name", r->names[i], "symbol", symbol,
-                     "registers", facts.registers < 0 ? json_null() : json_integer(facts.registers),
-                     "spill_store_bytes", spills ? json_integer(stores) : json_null(),
-                     "spill_load_bytes", spills ? json_integer(loads) : json_null(), "shared_bytes",
-                     (json_int_t)facts.shared_bytes, "local_bytes",
-                     r->cubin ? json_integer((json_int_t)facts.local_bytes) : json_null(),
-                     "param_bytes", (json_int_t)facts.param_bytes);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:I}", "name", r->names[i], "symbol", symbol,
+        "registers", facts.registers < 0 ? json_null() : json_integer(facts.registers),
+        "spill_store_bytes", spills ? json_integer(stores) : json_null(), "spill_load_bytes",
+        spills ? json_integer(loads) : json_null(), "shared_bytes", (json_int_t)facts.shared_bytes,
+        "local_bytes", r->cubin ? json_integer((json_int_t)facts.local_bytes) : json_null(),
+        "param_bytes", (json_int_t)facts.param_bytes);
 }
 
 /* Instructions of each family in what the plan's kernels reach. */

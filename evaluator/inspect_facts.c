@@ -6,8 +6,8 @@
 #include "core/util.h"
 #include "evaluator/ptxvm/ptx.h"
 
-/* What the driver and ptxvm both provide. malloc and free are not among them: a heap carries state from
- * one launch to the next. */
+/* What the driver and ptxvm both provide. malloc and free are not among them: a heap carries state
+ * from one launch to the next. */
 static const char *const provided[] = {"vprintf", "__assertfail"};
 
 static bool is_provided(const char *name)
@@ -35,8 +35,8 @@ static void from_cubin(const struct cubin_function *fn, struct kernel_facts *out
     }
 }
 
-/* Shared variables of the function and of the module: without an assembler nobody knows which of the
- * latter it uses, so all count. */
+/* Shared variables of the function and of the module: without an assembler nobody knows which of
+ * the latter it uses, so all count. */
 static uint64_t shared_of(const struct ptx_module *m, uint32_t func)
 {
     uint64_t sum = 0;
@@ -48,7 +48,8 @@ static uint64_t shared_of(const struct ptx_module *m, uint32_t func)
     return sum;
 }
 
-static void from_ptx(const struct ptx_module *m, const struct ptx_func *fn, struct kernel_facts *out)
+static void from_ptx(const struct ptx_module *m, const struct ptx_func *fn,
+                     struct kernel_facts *out)
 {
     const struct ptx_directives *d = &fn->directives;
     out->param_count = fn->param_count < CUBIN_PARAMS ? fn->param_count : CUBIN_PARAMS;
@@ -112,7 +113,8 @@ static const char *undefined_in_ptx(const struct ptx_module *m)
     for (uint32_t i = 0; i < m->func_count; i++)
         for (uint32_t k = 0; k < m->funcs[i].operand_count; k++) {
             const struct ptx_operand *o = &m->funcs[i].operands[k];
-            const struct ptx_func *callee = o->kind == PTX_OPERAND_FUNC ? &m->funcs[o->index] : NULL;
+            const struct ptx_func *callee =
+                o->kind == PTX_OPERAND_FUNC ? &m->funcs[o->index] : NULL;
             if (callee && !callee->has_body && callee->alias == PTX_NONE &&
                 !is_provided(callee->name))
                 return callee->name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Readable kernel names. Enough of the Itanium C++ ABI's mangling to say what a submitter wrote: nested
- * names, no arguments. */
+ * Readable kernel names. Enough of the Itanium C++ ABI's mangling to say what a submitter wrote:
+ * nested names, no arguments. */
 #include <ctype.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ static bool take_name(const char **p, char *out, size_t size, size_t *n)
     unsigned long len = strtoul(*p, &after, 10);
     if (!len || len > strlen(after))
         return false;
-    int wrote = snprintf(out + *n, size - *n, "%s%.*s", *n ? "::" : "", (int)(len < 512 ? len : 512), after);
+    int wrote = snprintf(out + *n, size - *n, "%s%.*s", *n ? "::" : "",
+                         (int)(len < 512 ? len : 512), after);
     *n = *n + (size_t)wrote < size ? *n + (size_t)wrote : size - 1;
     *p = after + len;
     return true;

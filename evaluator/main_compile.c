@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ptxbench-compile: compiles one submission in confinement. See evaluator/compile_child.h. It leaves
- * without exit handlers: a confined process may not do what those of some libraries do. */
+ * ptxbench-compile: compiles one submission in confinement. See evaluator/compile_child.h. It
+ * leaves without exit handlers: a confined process may not do what those of some libraries do. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Order matters: mounts and ids need privilege, so they come first; Landlock and seccomp take away what
- * the earlier steps still needed. */
+ * Order matters: mounts and ids need privilege, so they come first; Landlock and seccomp take away
+ * what the earlier steps still needed. */
 #include "evaluator/sandbox.h"
 
 #include <errno.h>
@@ -96,8 +96,8 @@ static bool limit(int resource, rlim_t value)
     return setrlimit((__rlimit_resource_t)resource, &wanted) == 0;
 }
 
-/* The number of tasks is counted per user id: an ordinary user's other programs would count too, so it
- * is limited only for an id or a namespace of our own. */
+/* The number of tasks is counted per user id: an ordinary user's other programs would count too, so
+ * it is limited only for an id or a namespace of our own. */
 static void limit_tasks(const struct sandbox_spec *spec)
 {
     if (active[SANDBOX_LAYER_USER_NS] || active[SANDBOX_LAYER_UNPRIVILEGED])
@@ -111,8 +111,8 @@ static bool limit_resources(const struct sandbox_spec *spec)
               limit(RLIMIT_MEMLOCK, 0) && limit(RLIMIT_MSGQUEUE, 0);
     if (spec->cpu_s)
         ok = ok && limit(RLIMIT_CPU, (rlim_t)spec->cpu_s);
-    /* A sanitizer's shadow is terabytes of address space: there the parent's watch on resident memory
-     * has to do. */
+    /* A sanitizer's shadow is terabytes of address space: there the parent's watch on resident
+     * memory has to do. */
     if (spec->memory_bytes && !SHADOW_MEMORY)
         ok = ok && limit(RLIMIT_AS, (rlim_t)spec->memory_bytes);
     return ok;

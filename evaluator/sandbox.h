@@ -14,14 +14,13 @@
 
 enum sandbox_role {
     SANDBOX_COMPILE,  /* reads `read_only` trees, threads, no exec: NVRTC */
-    SANDBOX_ASSEMBLE, /* as COMPILE, and may fork and execute `exec` : ptxas */
+    SANDBOX_ASSEMBLE, /* as COMPILE, and may fork and execute what lies in `read_only`: ptxas */
     SANDBOX_COMPUTE,  /* memory and threads only, no file at all: ptxvm */
 };
 
 struct sandbox_spec {
     enum sandbox_role role;
     const char *const *read_only; /* NULL-terminated absolute paths kept visible; NULL: none */
-    const char *exec;             /* SANDBOX_ASSEMBLE: the program */
     int64_t memory_bytes;         /* address space; 0: no limit */
     int64_t file_bytes;           /* largest file written (private tmpfs or memfd); 0: none */
     int cpu_s;                    /* 0: no limit */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a confined process can see: namespaces, a private root of read-only binds, or, where mounts are
- * not allowed, the include folder as root; Landlock on top. */
+ * What a confined process can see: namespaces, a private root of read-only binds, or, where mounts
+ * are not allowed, the include folder as root; Landlock on top. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -76,7 +76,8 @@ void sandbox_namespaces(const struct sandbox_spec *spec)
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (unshare(kinds[i].flag) == 0)
             sandbox_mark(kinds[i].layer);
-    /* Holds for children only, and forbids new threads until there is one: for the assembler alone. */
+    /* Holds for children only, and forbids new threads until there is one: for the assembler alone.
+     */
     if (spec->role == SANDBOX_ASSEMBLE && unshare(CLONE_NEWPID) == 0)
         sandbox_mark(SANDBOX_LAYER_PID_NS);
 }
@@ -108,7 +109,9 @@ static unsigned long kept_flags(const char *path)
 {
     static const struct {
         unsigned long stat, mount;
-    } flags[] = {{ST_NOEXEC, MS_NOEXEC}, {ST_NOATIME, MS_NOATIME}, {ST_NODIRATIME, MS_NODIRATIME},
+    } flags[] = {{ST_NOEXEC, MS_NOEXEC},
+                 {ST_NOATIME, MS_NOATIME},
+                 {ST_NODIRATIME, MS_NODIRATIME},
                  {ST_RELATIME, MS_RELATIME}};
     struct statvfs s;
     unsigned long kept = 0;
@@ -129,7 +132,8 @@ static bool bind_read_only(const char *path)
     return make_place(target, S_ISDIR(st.st_mode)) &&
            mount(path, target, NULL, MS_BIND | MS_REC, NULL) == 0 &&
            mount(NULL, target, NULL,
-                 MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | kept_flags(path), NULL) == 0;
+                 MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | kept_flags(path),
+                 NULL) == 0;
 }
 
 static bool build_root(const struct sandbox_spec *spec)
@@ -145,7 +149,8 @@ static bool build_root(const struct sandbox_spec *spec)
         snprintf(options, sizeof options, "size=%lld,nr_inodes=16,mode=777",
                  3 * (long long)spec->file_bytes);
         if (mkdir(BUILD_SITE SCRATCH, 0777) != 0 ||
-            mount("tmpfs", BUILD_SITE SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)
+            mount("tmpfs", BUILD_SITE SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                  options) != 0)
             return false;
         sandbox_set_scratch(SCRATCH);
     }
@@ -159,7 +164,8 @@ static bool enter_root(void)
            umount2(".", MNT_DETACH) == 0 && chdir("/") == 0;
 }
 
-/* Without mounts, the one folder a compiler reads can still be all there is. Its files are then below
+/* Without mounts, the one folder a compiler reads can still be all there is. Its files are then
+ * below
  * "/": callers that name them by absolute path must ask sandbox_active(SANDBOX_LAYER_CHROOT). */
 static bool enter_folder(const struct sandbox_spec *spec)
 {
@@ -185,19 +191,28 @@ struct __attribute__((packed)) landlock_path {
     uint64_t allowed;
     int32_t parent;
 };
-enum { LL_EXECUTE = 1 << 0, LL_WRITE_FILE = 1 << 1, LL_READ_FILE = 1 << 2, LL_READ_DIR = 1 << 3,
-       LL_REMOVE_FILE = 1 << 5, LL_MAKE_REG = 1 << 8, LL_TRUNCATE = 1 << 14,
-       LL_FILE_RIGHTS = LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE,
-       LL_CREATE = 444, LL_ADD = 445, LL_RESTRICT = 446 };
+enum {
+    LL_EXECUTE = 1 << 0,
+    LL_WRITE_FILE = 1 << 1,
+    LL_READ_FILE = 1 << 2,
+    LL_READ_DIR = 1 << 3,
+    LL_REMOVE_FILE = 1 << 5,
+    LL_MAKE_REG = 1 << 8,
+    LL_TRUNCATE = 1 << 14,
+    LL_FILE_RIGHTS = LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE,
+    LL_CREATE = 444,
+    LL_ADD = 445,
+    LL_RESTRICT = 446
+};
 
 /* Each version of the interface knows more rights; all that are known are taken away. */
 static const struct {
-    size_t size;  /* of struct landlock_ruleset */
+    size_t size; /* of struct landlock_ruleset */
     int fs_rights;
     uint64_t net, scoped;
 } landlock_versions[] = {
-    {0, 0, 0, 0}, {8, 13, 0, 0}, {8, 14, 0, 0}, {8, 15, 0, 0}, {16, 15, 3, 0}, {16, 16, 3, 0},
-    {24, 16, 3, 3},
+    {0, 0, 0, 0},   {8, 13, 0, 0},  {8, 14, 0, 0},  {8, 15, 0, 0},
+    {16, 15, 3, 0}, {16, 16, 3, 0}, {24, 16, 3, 3},
 };
 
 static bool landlock_allow(int ruleset, const char *path, uint64_t rights, uint64_t handled)
@@ -218,8 +233,8 @@ void sandbox_landlock(const struct sandbox_spec *spec)
     long abi = syscall(LL_CREATE, NULL, 0, 1);
     if (abi < 1)
         return;
-    size_t version = (size_t)abi < COUNT_OF(landlock_versions) ? (size_t)abi
-                                                               : COUNT_OF(landlock_versions) - 1;
+    size_t version =
+        (size_t)abi < COUNT_OF(landlock_versions) ? (size_t)abi : COUNT_OF(landlock_versions) - 1;
     struct landlock_ruleset rules = {(1ULL << landlock_versions[version].fs_rights) - 1,
                                      landlock_versions[version].net,
                                      landlock_versions[version].scoped};
@@ -234,9 +249,9 @@ void sandbox_landlock(const struct sandbox_spec *spec)
          ok && path && *path && !sandbox_active(SANDBOX_LAYER_CHROOT); path++)
         ok = landlock_allow(fd, *path, read, rules.fs);
     if (ok && sandbox_scratch())
-        ok = landlock_allow(fd, sandbox_scratch(),
-                            LL_READ_FILE | LL_WRITE_FILE | LL_MAKE_REG | LL_REMOVE_FILE | LL_TRUNCATE,
-                            rules.fs);
+        ok = landlock_allow(
+            fd, sandbox_scratch(),
+            LL_READ_FILE | LL_WRITE_FILE | LL_MAKE_REG | LL_REMOVE_FILE | LL_TRUNCATE, rules.fs);
     if (ok && syscall(LL_RESTRICT, fd, 0) == 0)
         sandbox_mark(SANDBOX_LAYER_LANDLOCK);
     close(fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * System calls as rows: what a role may do. Everything else is EPERM, so that a library that tries gets
- * an answer; nothing of socket, ptrace, mount, bpf, io_uring, keyctl, userfaultfd has a row. */
+ * System calls as rows: what a role may do. Everything else is EPERM, so that a library that tries
+ * gets an answer; nothing of socket, ptrace, mount, bpf, io_uring, keyctl, userfaultfd has a row.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -22,7 +23,7 @@ enum {
 /* What must hold of one argument: its bits under `mask` equal `value`. */
 enum condition {
     ANY,
-    READS_ONLY_1,   /* open flags without writing or creating */
+    READS_ONLY_1, /* open flags without writing or creating */
     READS_ONLY_2,
     EMPTY_PATH_3,   /* about a descriptor, not a path */
     THREAD_0,       /* clone flags of a thread */
@@ -30,7 +31,7 @@ enum condition {
     SELF_0,         /* this process; the value is filled in when the filter is built */
     NULL_2,         /* limits are read, not set */
     SET_NAME_0,
-    SET_DEATH_0,    /* the signal at the parent's death */
+    SET_DEATH_0, /* the signal at the parent's death */
 };
 
 enum {
@@ -63,6 +64,7 @@ struct row {
 
 #define CALL(name) SCMP_SYS(name)
 
+/* clang-format off */
 static const struct row rows[] = {
     /* bytes through descriptors that are open */
     {CALL(read), ALL, ANY}, {CALL(readv), ALL, ANY}, {CALL(write), ALL, ANY},
@@ -105,6 +107,7 @@ static const struct row path_rows[] = {
     {CALL(statx), C | A, ANY}, {CALL(access), C | A, ANY}, {CALL(faccessat), C | A, ANY},
     {CALL(readlink), C | A, ANY}, {CALL(readlinkat), C | A, ANY}, {CALL(getdents64), C | A, ANY},
 };
+/* clang-format on */
 
 static int add_row(scmp_filter_ctx filter, const struct row *row)
 {
@@ -114,8 +117,8 @@ static int add_row(scmp_filter_ctx filter, const struct row *row)
         .arg = conditions[row->condition].argument,
         .op = SCMP_CMP_MASKED_EQ,
         .datum_a = conditions[row->condition].mask,
-        .datum_b = row->condition == SELF_0 ? (scmp_datum_t)getpid()
-                                            : conditions[row->condition].value,
+        .datum_b =
+            row->condition == SELF_0 ? (scmp_datum_t)getpid() : conditions[row->condition].value,
     };
     return seccomp_rule_add(filter, SCMP_ACT_ALLOW, row->call, 1, holds);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a compiler printed is foreign text: the first byte of the input says where the PTX begins, the
- * rest is log and PTX. */
+ * What a compiler printed is foreign text: the first byte of the input says where the PTX begins,
+ * the rest is log and PTX. */
 #include "evaluator/compile_log.h"
 
 #include <stdint.h>
@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const headers[] = {"cuda.h", NULL}, *const folders[] = {"/cuda/include", NULL};
+    static const char *const headers[] = {"cuda.h", NULL}, *const folders[] = {"/cuda/include",
+                                                                               NULL};
     if (!size)
         return 0;
     size_t split = (size - 1) * data[0] / 256;
@@ -23,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memcpy(log, data + 1, split);
     memcpy(ptx, data + 1 + split, size - 1 - split);
-    const struct log_names names = {.source = "kernel.cu", .headers = headers, .folders = folders, .ptx = ptx};
+    const struct log_names names = {
+        .source = "kernel.cu", .headers = headers, .folders = folders, .ptx = ptx};
     struct buf shown;
     char first[64];
     long stores, loads;

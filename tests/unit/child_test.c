@@ -44,7 +44,8 @@ static int play_look(void)
             printf("fd %d\n", fd);
     int death = 0;
     prctl(PR_GET_PDEATHSIG, &death);
-    printf("pdeathsig %d session %d group %d\n", death, getsid(0) == getpid(), getpgrp() == getpid());
+    printf("pdeathsig %d session %d group %d\n", death, getsid(0) == getpid(),
+           getpgrp() == getpid());
     fflush(stdout);
     return 7;
 }
@@ -114,9 +115,10 @@ static const struct part {
     const char *name;
     int (*play)(void);
 } parts[] = {
-    {"echo", play_echo},       {"look", play_look},     {"flood", play_flood}, {"frames", play_frames},
-    {"garbage", play_garbage}, {"sleep", play_sleep},   {"orphan", play_orphan}, {"eat", play_eat},
-    {"abort", play_abort},     {"parent", play_parent},
+    {"echo", play_echo},     {"look", play_look},       {"flood", play_flood},
+    {"frames", play_frames}, {"garbage", play_garbage}, {"sleep", play_sleep},
+    {"orphan", play_orphan}, {"eat", play_eat},         {"abort", play_abort},
+    {"parent", play_parent},
 };
 
 /* ---- helpers ---- */
@@ -202,7 +204,8 @@ static void echoes_more_than_a_pipe_holds(void **state)
     size_t len = 8 * (size_t)MIB;
     char *data = malloc(len);
     random_bytes(data, len);
-    struct child_input input[] = {{FRAME_REQUEST, "{}", 2}, {FRAME_SOURCE, data, len}, {FRAME_PTX, data, len}};
+    struct child_input input[] = {
+        {FRAME_REQUEST, "{}", 2}, {FRAME_SOURCE, data, len}, {FRAME_PTX, data, len}};
     struct taken t = {0};
     buf_init(&t.last, len);
     struct child_spec spec = spec_of(PART("echo"));

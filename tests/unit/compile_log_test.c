@@ -31,14 +31,16 @@ static void foreign_text_is_harmless(void **state)
     (void)state;
     SHOWS("", "");
     SHOWS("kernel.cu(3): error: x\n", "kernel.cu(3): error: x\n");
-    SHOWS("cuda.h(3): error: x\n/cuda/include/a(4): error: y\n", "cuda.h(3): error: x\n/cuda/include/a(4): error: y\n");
+    SHOWS("cuda.h(3): error: x\n/cuda/include/a(4): error: y\n",
+          "cuda.h(3): error: x\n/cuda/include/a(4): error: y\n");
     SHOWS("server.c(3): error: x\n", "kernel.cu [#line \"server.c\"](3): error: x\n");
     SHOWS("\033[2J(3): error: x\n", "kernel.cu [#line \"\\x1b[2J\"](3): error: x\n");
     SHOWS("a\033[31m\r\x7f\0b\tc\n", "a\\x1b[31m\\x0d\\x7f\\x00b\tc\n");
     SHOWS("\xe2\x80\xae\xe2\x81\xa6\xc2\x85\xef\xbb\xbf\n", "\\u202e\\u2066\\u0085\\ufeff\n");
     SHOWS("\xff\xc3(\xed\xa0\x80 \xc3\xa4\n", "\\xff\\xc3(\\xed\\xa0\\x80 \xc3\xa4\n");
     SHOWS("Remark: The warnings can be suppressed with x\nb", "b\n");
-    SHOWS("ptxas application ptx input, line 5; error   : no\n", "kernel.cu(7): ptxas; error   : no\n");
+    SHOWS("ptxas application ptx input, line 5; error   : no\n",
+          "kernel.cu(7): ptxas; error   : no\n");
 }
 
 static void a_flood_is_cut_between_characters(void **state)
@@ -85,7 +87,8 @@ static void warnings_have_codes_and_lines(void **state)
         assert_int_equal(json_integer_value(json_object_get(w, "line")), want[i].line);
         assert_int_equal(json_is_null(json_object_get(w, "line")), !want[i].line);
     }
-    assert_non_null(strstr(json_string_value(json_object_get(json_array_get(found, 4), "text")), "964 bytes"));
+    assert_non_null(
+        strstr(json_string_value(json_object_get(json_array_get(found, 4), "text")), "964 bytes"));
     json_decref(found);
 }
 
@@ -102,7 +105,8 @@ static void warnings_are_bounded(void **state)
     }
     json_t *found = compile_log_warnings(raw.data, raw.len, NULL);
     assert_int_equal(json_array_size(found), 64);
-    assert_true(strlen(json_string_value(json_object_get(json_array_get(found, 0), "text"))) <= 400);
+    assert_true(strlen(json_string_value(json_object_get(json_array_get(found, 0), "text"))) <=
+                400);
     json_decref(found);
     buf_release(&raw);
 }
@@ -128,9 +132,11 @@ static void first_errors(void **state)
     static const struct {
         const char *raw, *want;
     } cases[] = {
-        {"kernel.cu(4): warning #1: x\nkernel.cu(9): error: bad\nkernel.cu(10): error: worse\n", "line 9: bad"},
+        {"kernel.cu(4): warning #1: x\nkernel.cu(9): error: bad\nkernel.cu(10): error: worse\n",
+         "line 9: bad"},
         {"cuda.h(9): error: bad\n", "bad"},
-        {"kernel.cu(1): catastrophic error: cannot open source file \"x\"\n", "line 1: cannot open source file \"x\""},
+        {"kernel.cu(1): catastrophic error: cannot open source file \"x\"\n",
+         "line 1: cannot open source file \"x\""},
         {"ptxas application ptx input, line 3; error   : no\n", "line 3: no"},
         {"ptxas fatal   : Unresolved extern function 'f'\n", "Unresolved extern function 'f'"},
         {"kernel.cu(2): error: \033[1m\n", "line 2: \\x1b[1m"},
@@ -141,7 +147,8 @@ static void first_errors(void **state)
         compile_log_first_error(cases[i].raw, strlen(cases[i].raw), &names, out, sizeof out);
         assert_string_equal(out, cases[i].want);
     }
-    compile_log_first_error("kernel.cu(1): error: 0123456789012345678901234567890123456789\n", 62, &names, out, 20);
+    compile_log_first_error("kernel.cu(1): error: 0123456789012345678901234567890123456789\n", 62,
+                            &names, out, 20);
     assert_int_equal(strlen(out), 19);
 }
 

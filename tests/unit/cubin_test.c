@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * core/cubin against modules that tests/unit/cubin/regenerate.sh assembled: what ptxas says about them
- * must be what the reader says. */
+ * core/cubin against modules that tests/unit/cubin/regenerate.sh assembled: what ptxas says about
+ * them must be what the reader says. */
 #include "core/cubin.h"
 
 #include <setjmp.h>

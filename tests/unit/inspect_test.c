@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evaluator/inspect: one launch that fits, and every way of not fitting, against the cubin and against
- * the PTX of the same module (tests/unit/cubin/module.ptx). */
+ * evaluator/inspect: one launch that fits, and every way of not fitting, against the cubin and
+ * against the PTX of the same module (tests/unit/cubin/module.ptx). */
 #include "evaluator/inspect.h"
 
 #include <setjmp.h>
@@ -23,7 +23,8 @@ static int load(void **state)
     struct fault f;
     buf_init(&cubin_bytes, LIMIT_CUBIN), buf_init(&ptx_text, LIMIT_PTX);
     if (archs_load(&archs, PTXBENCH_SOURCE_DIR, &f) != ERR_NONE ||
-        read_file(PTXBENCH_SOURCE_DIR "/tests/fuzz/corpus/fuzz_cubin/module_sm_90a.cubin", &cubin_bytes, &f) != ERR_NONE ||
+        read_file(PTXBENCH_SOURCE_DIR "/tests/fuzz/corpus/fuzz_cubin/module_sm_90a.cubin",
+                  &cubin_bytes, &f) != ERR_NONE ||
         read_file(PTXBENCH_SOURCE_DIR "/tests/unit/cubin/module.ptx", &ptx_text, &f) != ERR_NONE ||
         cubin_open(&cubin, cubin_bytes.data, cubin_bytes.len, &f) != ERR_NONE ||
         !(ptx = ptx_parse(ptx_text.data, ptx_text.len, &f))) {
@@ -54,15 +55,21 @@ struct fit {
 
 static void make_fit(struct fit *f)
 {
-    *f = (struct fit){.launch = {.kernel = calls_name, .grid = {4, 1, 1}, .block = {128, 1, 1},
-                                 .cluster = {0, 1, 1}, .arg_count = 3},
+    *f = (struct fit){.launch = {.kernel = calls_name,
+                                 .grid = {4, 1, 1},
+                                 .block = {128, 1, 1},
+                                 .cluster = {0, 1, 1},
+                                 .arg_count = 3},
                       .args = {{.kind = ARG_TENSOR, .size = 8, .align = 8},
                                {.kind = ARG_TENSOR_MAP, .size = 128, .align = 64},
                                {.kind = ARG_STRUCT, .size = 1, .align = 1}}};
     f->launch.args = f->args;
 }
 
-static void one_argument_less(struct fit *f) { f->launch.arg_count = 2; }
+static void one_argument_less(struct fit *f)
+{
+    f->launch.arg_count = 2;
+}
 static void one_argument_more(struct fit *f)
 {
     f->args[3] = (struct plan_arg){.kind = ARG_I32, .size = 4, .align = 4};
@@ -80,14 +87,38 @@ static void map_as_loose_struct(struct fit *f)
 {
     f->args[1] = (struct plan_arg){.kind = ARG_STRUCT, .size = 128, .align = 8};
 }
-static void other_block(struct fit *f) { f->launch.block[0] = 64; }
-static void other_cluster(struct fit *f) { f->launch.cluster[0] = 4; }
-static void same_cluster(struct fit *f) { f->launch.cluster[0] = 2; }
-static void odd_grid(struct fit *f) { f->launch.grid[0] = 3; }
-static void much_shared(struct fit *f) { f->launch.shared_bytes = sm_90a->max_shared_bytes; }
-static void all_shared(struct fit *f) { f->launch.shared_bytes = sm_90a->max_shared_bytes - 256; }
-static void unknown(struct fit *f) { f->launch.kernel = nosuch_name; }
-static void unchanged(struct fit *f) { (void)f; }
+static void other_block(struct fit *f)
+{
+    f->launch.block[0] = 64;
+}
+static void other_cluster(struct fit *f)
+{
+    f->launch.cluster[0] = 4;
+}
+static void same_cluster(struct fit *f)
+{
+    f->launch.cluster[0] = 2;
+}
+static void odd_grid(struct fit *f)
+{
+    f->launch.grid[0] = 3;
+}
+static void much_shared(struct fit *f)
+{
+    f->launch.shared_bytes = sm_90a->max_shared_bytes;
+}
+static void all_shared(struct fit *f)
+{
+    f->launch.shared_bytes = sm_90a->max_shared_bytes - 256;
+}
+static void unknown(struct fit *f)
+{
+    f->launch.kernel = nosuch_name;
+}
+static void unchanged(struct fit *f)
+{
+    (void)f;
+}
 static void too_many_threads(struct fit *f)
 {
     f->launch.kernel = other_name;
@@ -114,7 +145,8 @@ static const struct {
     {one_argument_less, "takes 3 arguments, the plan gives 2", false},
     {one_argument_more, "takes 3 arguments, the plan gives 4", false},
     {pointer_as_i32, "argument 0: the plan gives i32 of 4 bytes, the kernel takes 8 bytes", false},
-    {map_as_pointer, "argument 1: the plan gives tensor of 8 bytes, the kernel takes 128 bytes", false},
+    {map_as_pointer, "argument 1: the plan gives tensor of 8 bytes, the kernel takes 128 bytes",
+     false},
     {map_as_loose_struct, "argument 1: the plan puts it at byte 8 (alignment 8)", true},
     {other_block, "exactly 128 x 1 x 1 threads", false},
     {too_many_threads, "at most 256 threads a block, the plan launches 512", false},
@@ -123,11 +155,18 @@ static const struct {
     {much_shared, "static 256 and dynamic", false},
 };
 
-static void run(const struct cubin *c, const struct ptx_module *m, struct fit *f, struct inspect_result *out)
+static void run(const struct cubin *c, const struct ptx_module *m, struct fit *f,
+                struct inspect_result *out)
 {
     static const char *const names[] = {"calls", "other"};
-    struct inspect_request r = {.arch = sm_90a, .cubin = c, .ptx = m, .launches = &f->launch,
-                                .launch_count = 1, .names = names, .symbols = names, .name_count = 2};
+    struct inspect_request r = {.arch = sm_90a,
+                                .cubin = c,
+                                .ptx = m,
+                                .launches = &f->launch,
+                                .launch_count = 1,
+                                .names = names,
+                                .symbols = names,
+                                .name_count = 2};
     inspect(&r, out);
 }
 
@@ -153,7 +192,8 @@ static void every_misfit_is_named(void **state)
         }
 }
 
-/* An imaginary architecture whose warps are single threads: each takes a whole unit of 256 registers. */
+/* An imaginary architecture whose warps are single threads: each takes a whole unit of 256
+ * registers. */
 static void registers_bound_the_block(void **state)
 {
     (void)state;
@@ -170,8 +210,12 @@ static void registers_bound_the_block(void **state)
         make_fit(&f);
         f.launch.kernel = unbounded_name, f.launch.arg_count = 1;
         f.launch.block[0] = blocks[i].threads;
-        struct inspect_request q = {.arch = &narrow, .cubin = &cubin, .launches = &f.launch,
-                                    .launch_count = 1, .names = names, .symbols = names,
+        struct inspect_request q = {.arch = &narrow,
+                                    .cubin = &cubin,
+                                    .launches = &f.launch,
+                                    .launch_count = 1,
+                                    .names = names,
+                                    .symbols = names,
                                     .name_count = 1};
         inspect(&q, &r);
         assert_int_equal(r.verdict, blocks[i].says[0] ? VERDICT_LAUNCH_ERROR : VERDICT_PASSED);
@@ -193,12 +237,14 @@ static void reports_kernels_and_families(void **state)
     assert_int_equal(json_integer_value(json_object_get(row, "registers")), 30);
     assert_int_equal(json_integer_value(json_object_get(row, "shared_bytes")), 256);
     assert_int_equal(json_integer_value(json_object_get(row, "param_bytes")), 177);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(r.families, "gmma"), "static")), 3);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(r.families, "gmma"), "static")), 3);
     inspect_result_release(&r);
     run(NULL, ptx, &f, &r);
     assert_int_equal(json_object_size(r.families), 0);
     assert_true(json_is_null(json_object_get(json_array_get(r.kernels, 0), "registers")));
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(r.kernels, 0), "shared_bytes")), 256);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_array_get(r.kernels, 0), "shared_bytes")), 256);
     inspect_result_release(&r);
 }
 
@@ -224,9 +270,12 @@ static void modules_that_ask_too_much_are_rejected(void **state)
 {
     (void)state;
     rejects(HEAD ".visible .entry k() { ret; }", NULL);
-    rejects(HEAD ".global .b8 big[60000000000];\n.visible .entry k() { ret; }", "60000000000 bytes");
+    rejects(HEAD ".global .b8 big[60000000000];\n.visible .entry k() { ret; }",
+            "60000000000 bytes");
     rejects(HEAD ".extern .func f();\n.visible .entry k() { ret; }", NULL); /* declared, not used */
-    rejects(HEAD ".extern .func free(.param .b64 p);\n.visible .entry k() { .param .b64 x; call free, (x); ret; }", "'free'");
+    rejects(HEAD ".extern .func free(.param .b64 p);\n.visible .entry k() { .param .b64 x; call "
+                 "free, (x); ret; }",
+            "'free'");
     rejects(HEAD ".extern .global .b32 v;\n.visible .entry k() { ret; }", "'v'");
 }
 
@@ -236,8 +285,13 @@ static void names_are_readable(void **state)
     static const struct {
         const char *symbol, *readable;
     } names[] = {
-        {"plain", "plain"}, {"_Z5otherPi", "other"}, {"_ZN2ns5inner1kEv", "ns::inner::k"},
-        {"_Z1kILi3ELb1EEv3Map", "k"}, {"_Z", "_Z"}, {"_Z99short", "_Z99short"}, {"", ""},
+        {"plain", "plain"},
+        {"_Z5otherPi", "other"},
+        {"_ZN2ns5inner1kEv", "ns::inner::k"},
+        {"_Z1kILi3ELb1EEv3Map", "k"},
+        {"_Z", "_Z"},
+        {"_Z99short", "_Z99short"},
+        {"", ""},
     };
     char out[64];
     for (size_t i = 0; i < COUNT_OF(names); i++) {

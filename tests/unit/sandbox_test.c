@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * evaluator/sandbox: a forked process confines itself, tries what it must not do, and answers by exit
- * status. Each host is played several times: as it is, as an ordinary user, and as containers that
- * refuse namespaces, mounts and Landlock. */
+ * evaluator/sandbox: a forked process confines itself, tries what it must not do, and answers by
+ * exit status. Each host is played several times: as it is, as an ordinary user, and as containers
+ * that refuse namespaces, mounts and Landlock. */
 #include "evaluator/sandbox.h"
 
 #include <errno.h>
@@ -82,7 +82,8 @@ static bool kills_parent(void)
 }
 static bool writes_file(void)
 {
-    return open("/tmp/escaped", O_CREAT | O_WRONLY, 0600) >= 0 || open("escaped", O_CREAT | O_WRONLY, 0600) >= 0 ||
+    return open("/tmp/escaped", O_CREAT | O_WRONLY, 0600) >= 0 ||
+           open("escaped", O_CREAT | O_WRONLY, 0600) >= 0 ||
            mkdir("/tmp/escaped-folder", 0700) == 0;
 }
 static bool writes_visible(void)
@@ -105,7 +106,7 @@ static bool is_root(void)
 }
 static bool executes(void)
 {
-    char *const argv[] = {(char *)(uintptr_t)"/bin/true", NULL};
+    char *const argv[] = {(char *)(uintptr_t) "/bin/true", NULL};
     execve("/bin/true", argv, argv + 1);
     return false; /* success would not come back here, but exit with 0 */
 }
@@ -129,11 +130,21 @@ static const struct {
     const char *name;
     bool (*possible)(void);
 } attempts[] = {
-    {"socket", opens_socket},          {"/etc/passwd", opens_passwd}, {"/proc/self", opens_environ},
-    {"..", escapes_by_dots},           {"ptrace", traces_parent},     {"kill", kills_parent},
-    {"write", writes_file},            {"write visible", writes_visible}, {"mount", mounts},
-    {"unshare", unshares},             {"root", is_root},             {"fork", forks},
-    {"io_uring and others", uses_rings}, {"limits", raises_limits},   {"exec", executes},
+    {"socket", opens_socket},
+    {"/etc/passwd", opens_passwd},
+    {"/proc/self", opens_environ},
+    {"..", escapes_by_dots},
+    {"ptrace", traces_parent},
+    {"kill", kills_parent},
+    {"write", writes_file},
+    {"write visible", writes_visible},
+    {"mount", mounts},
+    {"unshare", unshares},
+    {"root", is_root},
+    {"fork", forks},
+    {"io_uring and others", uses_rings},
+    {"limits", raises_limits},
+    {"exec", executes},
 };
 enum { ENTER_FAILED = 121, NOT_VISIBLE = 122, NO_THREAD = 123, FINE = 124 };
 
@@ -160,7 +171,8 @@ static bool reads_visible(void)
 static int try_all(enum sandbox_role role, enum host host)
 {
     become(host);
-    struct sandbox_spec spec = {.role = role, .read_only = role == SANDBOX_COMPILE ? tree : NULL, .cpu_s = 60};
+    struct sandbox_spec spec = {
+        .role = role, .read_only = role == SANDBOX_COMPILE ? tree : NULL, .cpu_s = 60};
     if (sandbox_enter(&spec, NULL) != ERR_NONE)
         return ENTER_FAILED;
     pthread_t thread;
@@ -187,7 +199,9 @@ static void nothing_forbidden_is_possible(void **state)
             int status = status_of(pid);
             if (status != FINE)
                 fail_msg("role %d, %s: %s (%d)", (int)roles[r], host_names[host],
-                         status > 0 && status <= (int)COUNT_OF(attempts) ? attempts[status - 1].name : "set-up", status);
+                         status > 0 && status <= (int)COUNT_OF(attempts) ? attempts[status - 1].name
+                                                                         : "set-up",
+                         status);
         }
 }
 
@@ -199,9 +213,11 @@ static int layers_on(enum host host)
     if (sandbox_enter(&spec, NULL) != ERR_NONE)
         return ENTER_FAILED;
     json_t *names = sandbox_layers();
-    bool last_is_seccomp = !strcmp(json_string_value(json_array_get(names, json_array_size(names) - 1)), "seccomp");
-    return (int)sandbox_active(SANDBOX_LAYER_PRIVATE_ROOT) | sandbox_active(SANDBOX_LAYER_CHROOT) << 1 |
-           sandbox_active(SANDBOX_LAYER_LANDLOCK) << 2 | sandbox_files_confined() << 3 | last_is_seccomp << 4;
+    bool last_is_seccomp =
+        !strcmp(json_string_value(json_array_get(names, json_array_size(names) - 1)), "seccomp");
+    return (int)sandbox_active(SANDBOX_LAYER_PRIVATE_ROOT) |
+           sandbox_active(SANDBOX_LAYER_CHROOT) << 1 | sandbox_active(SANDBOX_LAYER_LANDLOCK) << 2 |
+           sandbox_files_confined() << 3 | last_is_seccomp << 4;
 }
 
 static void what_is_missing_is_not_listed(void **state)
