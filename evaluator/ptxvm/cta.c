@@ -250,7 +250,7 @@ static void describe_wait(struct buf *text, struct warp *w, const struct group *
         const struct barrier *b = &w->cta->barriers[g->wait_for];
         uint32_t arrived = b->extra;
         for (uint32_t i = 0; i < w->cta->warp_count; i++)
-            arrived += (uint32_t)__builtin_popcount(b->arrived[i]);
+            arrived += vm_count(b->arrived[i]);
         buf_addf(text, "at barrier %u (%u of %u threads)", g->wait_for, arrived,
                  b->expected ? b->expected : w->cta->run->threads);
     } else {

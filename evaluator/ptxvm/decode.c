@@ -135,7 +135,7 @@ static bool decode_instr(struct decoder *d, uint32_t index)
     d->instr_index = index;
     d->instr = &d->fn->instrs[index];
     d->form = &d->module->forms[d->instr->form];
-    d->operands = &d->fn->operands[d->instr->operands];
+    d->operands = d->fn->operands ? &d->fn->operands[d->instr->operands] : NULL;
     d->counted = false;
     d->widen_count = 0;
     d->first_op[index] = d->op_count;

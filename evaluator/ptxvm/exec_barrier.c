@@ -17,7 +17,7 @@ static bool is_complete(const struct cta *c, const struct barrier *b)
         const struct warp *w = &c->warps[i];
         all &= (w->live & ~b->arrived[i]) == 0;
         if (b->arrived[i])
-            threads += (uint32_t)__builtin_popcount(b->arrived[i] | ~w->live);
+            threads += vm_count(b->arrived[i] | ~w->live);
     }
     return b->expected ? threads >= b->expected : all;
 }
@@ -67,9 +67,9 @@ static bool arrive(struct warp *w, const struct op *op, uint32_t exec, uint32_t 
         b->and_value = 1;
     b->active = true;
     b->expected = expected;
-    b->extra += (uint32_t)__builtin_popcount(b->arrived[w->index] & exec);
+    b->extra += vm_count(b->arrived[w->index] & exec);
     b->arrived[w->index] |= exec;
-    b->popc += (uint32_t)__builtin_popcount(value);
+    b->popc += vm_count(value);
     b->or_value |= value != 0;
     b->and_value &= value == exec;
     return true;

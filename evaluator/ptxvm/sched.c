@@ -25,12 +25,12 @@ static int64_t run_group(struct warp *w, int64_t steps)
         }
         struct tally *t = &tallies[op->id];
         t->warps++;
-        t->threads += exec == VM_FULL ? VM_LANES : (unsigned)__builtin_popcount(exec);
+        t->threads += vm_count(exec);
         const struct op *next = op->run(w, op, exec);
         if (!next) {
             if (w->event == EVENT_BLOCK) {
                 t->warps--;
-                t->threads -= (unsigned)__builtin_popcount(exec);
+                t->threads -= vm_count(exec);
             }
             op = w->next;
             break;
@@ -48,7 +48,7 @@ static int64_t warp_turn(struct warp *w)
     int64_t left = SLICE;
     uint64_t threads = 0;
     while (left > 0 && group_pick(w)) {
-        uint64_t lanes = (uint64_t)__builtin_popcount(w->mask);
+        uint64_t lanes = vm_count(w->mask);
         int64_t done = run_group(w, left);
         left -= done;
         threads += lanes * (uint64_t)done;

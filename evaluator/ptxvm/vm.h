@@ -262,6 +262,14 @@ static inline void *vm_row(const struct warp *w, uint32_t ref)
     return w->base[ref & 1] + (ref & ~UINT32_C(1));
 }
 
+/* Lanes in a mask; without the library call that processors before SSE4 need. */
+static inline uint32_t vm_count(uint32_t mask)
+{
+    mask -= mask >> 1 & 0x55555555;
+    mask = (mask & 0x33333333) + (mask >> 2 & 0x33333333);
+    return ((mask + (mask >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
+
 /* Word of local memory that holds byte `offset` of a lane (checked by access_local before). */
 static inline uint32_t *local_word(const struct warp *w, int lane, uint64_t offset)
 {
