@@ -35,8 +35,8 @@ is 'no process of a killed worker is left' "$(pgrep -c -f "$BIN/ptxbench-(worker
 worker_start
 exits 'another worker finishes what a killed one held' 0 "$CLI" watch --quiet --timeout 120 "$id"
 is 'with exactly one result' "$(results "$id")" 1
-is 'of the second attempt' "$(sql "SELECT max(attempt) FROM results r JOIN evaluations e
-    ON e.id = r.evaluation_id WHERE e.submission_id = '$id'")" 2
+is 'of a later attempt' "$(sql "SELECT max(attempt) > 1 FROM results r JOIN evaluations e
+    ON e.id = r.evaluation_id WHERE e.submission_id = '$id'")" t
 
 id=$(submit)
 ok 'a job begins' wait_for 20 running "$id"
