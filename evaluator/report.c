@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluator/report.h"
 
+#include <math.h>
+
 #include "core/util.h"
 
 static const char *const state_names[] = {
@@ -17,6 +19,12 @@ const char *stage_state_name(enum stage_state s)
 static json_t *text_or_null(const char *text)
 {
     return text && *text ? json_string(text) : json_null();
+}
+
+/* Milliseconds to the microsecond: more digits would be noise. */
+static double rounded_ms(double ms)
+{
+    return round(ms * 1e3) / 1e3;
 }
 
 static void set(json_t *object, const char *key, json_t *value)
@@ -77,7 +85,7 @@ void report_stage(json_t *report, enum stage stage, enum stage_state state, doub
                   const char *detail)
 {
     json_t *row = json_pack("{s:s, s:s, s:f}", "name", stage_name(stage), "state",
-                            stage_state_name(state), "wall_ms", wall_ms);
+                            stage_state_name(state), "wall_ms", rounded_ms(wall_ms));
     if (detail && *detail)
         set(row, "detail", json_string(detail));
     json_array_append_new(json_object_get(report, "stages"), row);
@@ -168,5 +176,5 @@ void report_end(json_t *report, enum verdict verdict, unsigned flags, const char
     set(report, "verdict", json_string(verdict_name(verdict)));
     set(report, "flags", flags_names(flags));
     set(report, "detail", text_or_null(detail));
-    set(report, "wall_ms", json_real(wall_ms));
+    set(report, "wall_ms", json_real(rounded_ms(wall_ms)));
 }

@@ -30,6 +30,7 @@
  *   "faults": [what the executor found: see ptxvm_fault_json(), and "launch": index in the plan, or
  *              null for a launch that fills a buffer],
  *   "counts": null | {"thread_instructions", "warp_instructions", "ctas"},   one run of the plan
+ *   "captures": [{"buffer", "dtype", "offset", "bytes"}],   only if the plan captures: where in the artefact
  *   "sandbox": ["seccomp", …],        layers that every child of this evaluation had
  *   "versions": {"ptxbench", "nvrtc", "ptxas"},
  *   "epoch": 1,                       raised when verdicts of older reports are no longer comparable
