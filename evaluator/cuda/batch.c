@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluator/cuda/batch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/util.h"
+#include "evaluator/cuda/batch_kernels.h"
+
+/* The driver holds about a thousand operations before it makes the host wait, and behind a closed gate that
+ * would be for ever: past this many the gate opens. */
+enum { GATED_OPERATIONS = 640, FLUSH_THREADS = 512, FLUSH_BLOCKS_PER_SM = 4, PIECE = 16 };
+
+static CUresult open_kernels(struct batch *b)
+{
+    CUresult r = cu.ModuleLoadData(&b->kernels, batch_kernels_ptx);
+    r = r ? r : cu.ModuleGetFunction(&b->write, b->kernels, "write");
+    r = r ? r : cu.ModuleGetFunction(&b->read, b->kernels, "read");
+    return r ? r : cu.ModuleGetFunction(&b->empty, b->kernels, "empty");
+}
+
+static CUresult open_gate(struct batch *b)
+{
+    void *host = NULL;
+    CUresult r = cu.MemHostAlloc(&host, sizeof(*b->gate), CU_MEMHOSTALLOC_DEVICEMAP);
+    b->gate = host;
+    if (r == CUDA_SUCCESS)
+        *b->gate = 0;
+    return r ? r : cu.MemHostGetDevicePointer(&b->gate_address, host, 0);
+}
+
+enum err batch_open(struct batch *b, const struct driver_device *d, struct fault *f)
+{
+    *b = (struct batch){.device = d};
+    enum err e = memory_new(&b->flush, d, 3 * (size_t)d->l2_bytes, MEMORY_START, f);
+    CUresult r = e == ERR_NONE ? cu.StreamCreate(&b->stream, CU_STREAM_NON_BLOCKING)
+                               : CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < COUNT_OF(b->events) && r == CUDA_SUCCESS; i++)
+        r = cu.EventCreate(&b->events[i], CU_EVENT_DEFAULT);
+    r = r ? r : open_kernels(b);
+    r = r ? r : open_gate(b);
+    if (e == ERR_NONE)
+        e = driver_check(r, f, "set up timing");
+    if (e != ERR_NONE)
+        batch_close(b);
+    return e;
+}
+
+void batch_close(struct batch *b)
+{
+    for (size_t i = 0; i < COUNT_OF(b->events); i++)
+        if (b->events[i])
+            cu.EventDestroy(b->events[i]);
+    if (b->stream)
+        cu.StreamDestroy(b->stream);
+    if (b->kernels)
+        cu.ModuleUnload(b->kernels);
+    if (b->gate)
+        cu.MemFreeHost((void *)(uintptr_t)b->gate);
+    memory_free(&b->flush);
+    *b = (struct batch){0};
+}
+
+static CUresult launch_ours(const struct batch *b, CUfunction function, unsigned blocks,
+                            unsigned threads, void **params)
+{
+    CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = threads,
+                             .blockDimY = 1, .blockDimZ = 1, .hStream = b->stream};
+    return cu.LaunchKernelEx(&config, function, params, NULL);
+}
+
+/* Writes 2 x L2, then reads 1 x L2 behind it. */
+static bool flush_cache(struct batch *b, struct launch_fault *fault)
+{
+    uint64_t l2 = (uint64_t)b->device->l2_bytes, pieces = 2 * l2 / PIECE, read_pieces = l2 / PIECE;
+    CUdeviceptr area = b->flush.map.address, behind = area + 2 * l2;
+    uint32_t value = 0;
+    unsigned blocks = (unsigned)b->device->num_sms * FLUSH_BLOCKS_PER_SM;
+    void *write[] = {&area, &pieces, &value}, *read[] = {&behind, &read_pieces};
+    CUresult r = launch_ours(b, b->write, blocks, FLUSH_THREADS, write);
+    r = r ? r : launch_ours(b, b->read, blocks, FLUSH_THREADS, read);
+    return !launch_fault_set(fault, r, "", -1, "flush the cache");
+}
+
+static bool run_baseline(struct batch *b, int slot, struct launch_fault *fault)
+{
+    struct fault f = {0};
+    if (baseline_enqueue(b->baseline, b->slots[slot], b->stream, &f) == ERR_NONE)
+        return true;
+    *fault = (struct launch_fault){.kind = "infra", .launch = -1};
+    snprintf(fault->detail, sizeof(fault->detail), "%s", f.detail);
+    return false;
+}
+
+static bool run_candidate(struct batch *b, int slot, struct launch_fault *fault)
+{
+    return launcher_enqueue(b->candidate, slot, b->stream, NULL, fault);
+}
+
+static bool run_empty(struct batch *b, int slot, struct launch_fault *fault)
+{
+    (void)slot;
+    return !launch_fault_set(fault, launch_ours(b, b->empty, 1, 32, NULL), "", -1,
+                             "launch the empty kernel");
+}
+
+/* How each side puts one run into the stream. */
+static bool (*const sides[])(struct batch *, int slot, struct launch_fault *) = {
+    [BATCH_BASELINE] = run_baseline,
+    [BATCH_CANDIDATE] = run_candidate,
+    [BATCH_EMPTY] = run_empty,
+};
+
+static bool close_gate(struct batch *b, struct launch_fault *fault)
+{
+    b->tick++;
+    CUresult r = cu.CtxResetPersistingL2Cache();
+    r = r ? r : cu.StreamWaitValue32(b->stream, b->gate_address, b->tick, CU_STREAM_WAIT_VALUE_EQ);
+    return !launch_fault_set(fault, r, "", -1, "hold the stream");
+}
+
+static bool record(struct batch *b, size_t event, struct launch_fault *fault)
+{
+    return !launch_fault_set(fault, cu.EventRecord(b->events[event], b->stream), "", -1,
+                             "record an event");
+}
+
+static bool queue_entry(struct batch *b, const struct batch_entry *entry, size_t at,
+                        struct launch_fault *fault)
+{
+    bool ok = entry->side != BATCH_CANDIDATE || launcher_prepare(b->candidate, b->stream, fault);
+    return ok && flush_cache(b, fault) && record(b, 2 * at, fault) &&
+           sides[entry->side](b, entry->slot, fault) && record(b, 2 * at + 1, fault);
+}
+
+static bool finish(struct batch *b, bool ok, struct launch_fault *fault)
+{
+    *b->gate = b->tick; /* also after a failure: nothing may stay behind a closed gate */
+    if (!ok)
+        return false;
+    if (b->candidate)
+        return launcher_wait(b->candidate, b->stream, fault);
+    return !launch_fault_set(fault, cu.StreamSynchronize(b->stream), "", -1, "wait for the batch");
+}
+
+static bool elapsed(const struct batch *b, size_t from, size_t to, double *us,
+                    struct launch_fault *fault)
+{
+    float ms = 0;
+    CUresult r = cu.EventElapsedTime(&ms, b->events[from], b->events[to]);
+    *us = (double)ms * 1e3;
+    return !launch_fault_set(fault, r, "", -1, "read a time");
+}
+
+bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count, size_t untimed,
+               double *us, struct launch_fault *fault)
+{
+    size_t each = 8 + (b->candidate ? launcher_operations(b->candidate) : 0);
+    bool ok = close_gate(b, fault);
+    for (size_t i = 0; ok && i < count; i++) {
+        ok = queue_entry(b, &entries[i], i, fault);
+        if ((i + 1) * each > GATED_OPERATIONS)
+            *b->gate = b->tick;
+    }
+    ok = finish(b, ok, fault);
+    for (size_t i = untimed; ok && i < count; i++)
+        ok = elapsed(b, 2 * i, 2 * i + 1, &us[i - untimed], fault);
+    return ok;
+}
+
+bool batch_split(struct batch *b, int slot, size_t launch_count, size_t repeat, double *us,
+                 struct launch_fault *fault)
+{
+    size_t row = launch_count + 1, each = 8 + launcher_operations(b->candidate) + launch_count;
+    bool ok = close_gate(b, fault);
+    for (size_t i = 0; ok && i < repeat; i++) {
+        ok = launcher_prepare(b->candidate, b->stream, fault) && flush_cache(b, fault) &&
+             launcher_enqueue(b->candidate, slot, b->stream, &b->events[i * row], fault);
+        if ((i + 1) * each > GATED_OPERATIONS)
+            *b->gate = b->tick;
+    }
+    ok = finish(b, ok, fault);
+    for (size_t i = 0; ok && i < repeat; i++)
+        for (size_t j = 0; ok && j < launch_count; j++)
+            ok = elapsed(b, i * row + j, i * row + j + 1, &us[j * repeat + i], fault);
+    return ok;
+}
