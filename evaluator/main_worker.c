@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ptxbench-worker: serves one device from the queue. Its hidden role `evaluate` is the child that the
-// worker starts for each job; that one has no database.
+// ptxbench-worker: serves one device from the queue. Its hidden role `evaluate` is the child that
+// the worker starts for each job; that one has no database.
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +22,13 @@ static const struct {
     int fallback, min, max;
     const char *help;
 } times[] = {
-    {"lease-ms", "PTXBENCH_LEASE_MS", 30000, 200, 600000, "a job is given to another after this silence"},
+    {"lease-ms", "PTXBENCH_LEASE_MS", 30000, 200, 600000,
+     "a job is given to another after this silence"},
     {"beat-ms", "PTXBENCH_BEAT_MS", 5000, 50, 60000, "the lease is renewed this often"},
-    {"poll-ms", "PTXBENCH_POLL_MS", 5000, 50, 600000, "the queue is looked at this often, hints aside"},
-    {"reap-ms", "PTXBENCH_REAP_MS", 10000, 50, 600000, "jobs of lost workers are looked for this often"},
+    {"poll-ms", "PTXBENCH_POLL_MS", 5000, 50, 600000,
+     "the queue is looked at this often, hints aside"},
+    {"reap-ms", "PTXBENCH_REAP_MS", 10000, 50, 600000,
+     "jobs of lost workers are looked for this often"},
 };
 enum { LEASE, BEAT, POLL, REAP, TIMES };
 
@@ -53,8 +56,8 @@ static bool time_read(size_t i, const char *text, int *out)
     char *end;
     long v = strtol(text, &end, 10);
     if (*end || end == text || v < times[i].min || v > times[i].max) {
-        fprintf(stderr, "ptxbench-worker: --%s takes %d to %d, not %s\n", times[i].name, times[i].min,
-                times[i].max, text);
+        fprintf(stderr, "ptxbench-worker: --%s takes %d to %d, not %s\n", times[i].name,
+                times[i].min, times[i].max, text);
         return false;
     }
     *out = (int)v;
@@ -73,24 +76,26 @@ static enum err lanes_of(const char *device, struct buf *out, struct fault *f)
         buf_addf(out, "%s%s/%s", i ? "," : "", archs.items[i].name, device);
     buf_adds(out, "}");
     archs_release(&archs);
-    return out->failed ? fault_set(f, ERR_TOO_LARGE, "cannot list the lanes: too many architectures") : ERR_NONE;
+    return out->failed
+               ? fault_set(f, ERR_TOO_LARGE, "cannot list the lanes: too many architectures")
+               : ERR_NONE;
 }
 
-static int serve(struct worker_config *c)
+static int serve(struct worker_config c)
 {
     struct fault f = {0};
     struct buf lanes;
     char host[80] = "", uuid[100];
     gethostname(host, sizeof(host) - 1);
-    snprintf(uuid, sizeof(uuid), "%.15s:%s", c->device, host);
+    snprintf(uuid, sizeof(uuid), "%.15s:%s", c.device, host);
     buf_init(&lanes, 4 * KIB);
-    enum err e = lanes_of(c->device, &lanes, &f);
+    enum err e = lanes_of(c.device, &lanes, &f);
     if (e == ERR_NONE) {
-        c->home = home_dir();
-        c->lanes = lanes.data;
-        c->device_uuid = uuid;
-        c->device_model = device_find(c->device)->model;
-        e = worker_run(c, &f);
+        c.home = home_dir();
+        c.lanes = lanes.data;
+        c.device_uuid = uuid;
+        c.device_model = device_find(c.device)->model;
+        e = worker_run(&c, &f);
     }
     if (e != ERR_NONE)
         log_error("worker refused to run", "reason=\"%s\"", f.detail);
@@ -150,10 +155,12 @@ static bool config_read(struct worker_config *c, const char *const values[OPTION
     if (!c->database)
         fputs("ptxbench-worker: needs --database or $PTXBENCH_DATABASE\n", stderr);
     else if (!device_find(c->device))
-        fprintf(stderr, "ptxbench-worker: cannot serve device %s: this build has none of that name\n", c->device);
+        fprintf(stderr,
+                "ptxbench-worker: cannot serve device %s: this build has none of that name\n",
+                c->device);
     else if (c->lease_ms < 2 * c->beat_ms)
-        fprintf(stderr, "ptxbench-worker: a lease of %d ms needs two heartbeats of %d ms\n", c->lease_ms,
-                c->beat_ms);
+        fprintf(stderr, "ptxbench-worker: a lease of %d ms needs two heartbeats of %d ms\n",
+                c->lease_ms, c->beat_ms);
     else
         return true;
     return false;
@@ -174,5 +181,5 @@ int main(int argc, char **argv)
     if (!config_read(&config, values))
         return EXIT_USAGE;
     log_init("ptxbench-worker", LOG_INFO);
-    return serve(&config);
+    return serve(config);
 }

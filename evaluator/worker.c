@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's loop: one poll() over signals, the listener and the child; everything else is a due time.
-// A database error ends the session (worker_run begins a new one): crash-only, within the process.
+// The worker's loop: one poll() over signals, the listener and the child; everything else is a due
+// time. A database error ends the session (worker_run begins a new one): crash-only, within the
+// process.
 #include "evaluator/worker.h"
 
 #include <errno.h>
@@ -26,13 +27,13 @@ enum {
 struct worker {
     const struct worker_config *config;
     char name[LIMIT_WORKER_NAME], host[80];
-    int signals;      /* signalfd of SIGTERM and SIGINT */
-    int stop_asked;   /* 1: drain; 2: give the job back */
+    int signals;    /* signalfd of SIGTERM and SIGINT */
+    int stop_asked; /* 1: drain; 2: give the job back */
 
-    struct db *db;    /* of the session */
+    struct db *db; /* of the session */
     struct listener *listener;
     struct worker_job work;
-    bool hinted;      /* a job was queued, or we just became free: claim without waiting for the poll */
+    bool hinted; /* a job was queued, or we just became free: claim without waiting for the poll */
     int64_t claim_due, beat_due, reap_due, prune_due;
 };
 
@@ -77,7 +78,8 @@ static enum err claim(struct worker *w, struct fault *f)
     bool got;
     w->hinted = false;
     w->claim_due = now_ms() + jittered(w->config->poll_ms);
-    enum err e = queue_claim(w->db, w->name, w->config->lanes, w->config->lease_ms, &w->work.job, &got, f);
+    enum err e =
+        queue_claim(w->db, w->name, w->config->lanes, w->config->lease_ms, &w->work.job, &got, f);
     if (e == ERR_NONE && got) {
         w->beat_due = now_ms() + w->config->beat_ms;
         return worker_job_start(&w->work, w->db, w->config, f);
@@ -150,8 +152,8 @@ static void read_signals(struct worker *w)
     struct signalfd_siginfo s;
     while (read(w->signals, &s, sizeof(s)) == sizeof(s)) {
         w->stop_asked++;
-        log_info(w->stop_asked == 1 ? "draining" : "giving the job back", "signal=%u job=%lld", s.ssi_signo,
-                 w->work.busy ? (long long)w->work.job.id : 0LL);
+        log_info(w->stop_asked == 1 ? "draining" : "giving the job back", "signal=%u job=%lld",
+                 s.ssi_signo, w->work.busy ? (long long)w->work.job.id : 0LL);
     }
     if (w->stop_asked > 1 && w->work.busy)
         worker_job_stop(&w->work, STOP_RELEASE);
@@ -178,7 +180,8 @@ static enum err session_open(struct worker *w, struct fault *f)
     w->hinted = true;
     w->claim_due = now;
     w->beat_due = now + c->beat_ms;
-    w->reap_due = now + c->lease_ms; /* after an outage all heartbeats are late: nobody is lost yet */
+    w->reap_due =
+        now + c->lease_ms; /* after an outage all heartbeats are late: nobody is lost yet */
     w->prune_due = now + c->lease_ms + jittered(PRUNE_MS);
     return queue_worker_start(w->db,
                               &(struct worker_info){.name = w->name,
@@ -206,7 +209,8 @@ static enum err session_turn(struct worker *w, struct fault *f)
     enum err e = do_what_is_due(w, f);
     if (e != ERR_NONE || (w->stop_asked && !w->work.busy))
         return e;
-    struct pollfd fds[SESSION_FDS] = {{w->signals, POLLIN, 0}, {listener_socket(w->listener), POLLIN, 0}};
+    struct pollfd fds[SESSION_FDS] = {{w->signals, POLLIN, 0},
+                                      {listener_socket(w->listener), POLLIN, 0}};
     worker_child_fds(&w->work.child, fds + 2);
     if (!w->hinted || w->work.busy) {
         if (poll(fds, SESSION_FDS, time_to_wait(w, listener_ms)) < 0 && errno != EINTR)
@@ -224,7 +228,8 @@ static enum err session(struct worker *w, struct fault *f)
 {
     enum err e = session_open(w, f);
     if (e == ERR_NONE)
-        log_info("worker ready", "name=%s device=%s lanes=%s", w->name, w->config->device, w->config->lanes);
+        log_info("worker ready", "name=%s device=%s lanes=%s", w->name, w->config->device,
+                 w->config->lanes);
     while (e == ERR_NONE && !(w->stop_asked && !w->work.busy))
         e = session_turn(w, f);
     if (e == ERR_NONE)
@@ -263,7 +268,8 @@ enum err worker_run(const struct worker_config *config, struct fault *f)
             break;
         if (now_ms() - began > RETRY_MAX_MS)
             retry_ms = RETRY_FIRST_MS; /* it was up for a while */
-        log_error("session ended", "reason=\"%s\" retry_ms=%d", f ? f->detail : err_title(e), retry_ms);
+        log_error("session ended", "reason=\"%s\" retry_ms=%d", f ? f->detail : err_title(e),
+                  retry_ms);
         pause_ms(&w, retry_ms);
         retry_ms = 2 * retry_ms < RETRY_MAX_MS ? 2 * retry_ms : RETRY_MAX_MS;
     }

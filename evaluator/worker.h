@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker: takes one job at a time from the lanes of its device, evaluates it in a child, delivers.
- * SQL and processes; no CUDA and no foreign code in this process. */
+ * The worker: takes one job at a time from the lanes of its device, evaluates it in a child,
+ * delivers. SQL and processes; no CUDA and no foreign code in this process. */
 #ifndef EVALUATOR_WORKER_H
 #define EVALUATOR_WORKER_H
 
 #include "core/err.h"
 
 struct worker_config {
-    const char *database;     /* conninfo */
-    const char *home;         /* home_dir() */
-    const char *device;       /* "cpu" */
+    const char *database; /* conninfo */
+    const char *home;     /* home_dir() */
+    const char *device;   /* "cpu" */
     const char *device_uuid, *device_model;
-    const char *lanes;        /* array text: "{sm_90a/cpu,sm_100a/cpu}" */
-    const char *evaluator;    /* NULL: this program in its role `evaluate`; else a program for tests */
+    const char *lanes;     /* array text: "{sm_90a/cpu,sm_100a/cpu}" */
+    const char *evaluator; /* NULL: this program in its role `evaluate`; else a program for tests */
     int lease_ms, beat_ms, poll_ms, reap_ms;
-    int exit_when_idle;       /* stop when nothing is queued: for tests and benches */
+    int exit_when_idle; /* stop when nothing is queued: for tests and benches */
 };
 
-/* Runs until SIGTERM or SIGINT (drain: finish the job in hand; a second one gives it back). A database
- * that goes away ends the session: the child is killed, everything is dropped, and the worker starts
- * from nothing with a growing pause; its lease runs out by itself. Returns ERR_NONE after a drain,
- * ERR_CONFLICT if the schema is not the one of this program. */
+/* Runs until SIGTERM or SIGINT (drain: finish the job in hand; a second one gives it back). A
+ * database that goes away ends the session: the child is killed, everything is dropped, and the
+ * worker starts from nothing with a growing pause; its lease runs out by itself. Returns ERR_NONE
+ * after a drain, ERR_CONFLICT if the schema is not the one of this program. */
 enum err worker_run(const struct worker_config *config, struct fault *f);
 
 #endif

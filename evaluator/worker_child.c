@@ -36,8 +36,8 @@ static void environment_init(struct environment *e)
 }
 
 /* Child's side: only async-signal-safe calls up to execve. */
-static _Noreturn void become(const char *program, char *const argv[], char *const envp[], int in, int out,
-                             pid_t parent)
+static _Noreturn void become(const char *program, char *const argv[], char *const envp[], int in,
+                             int out, pid_t parent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -155,7 +155,8 @@ enum err worker_child_pump(struct worker_child *c, struct fault *f)
             continue;
         if (got < 0)
             return errno == EAGAIN ? ERR_NONE
-                                   : fault_set(f, ERR_IO, "cannot read from an evaluation: %s", strerror(errno));
+                                   : fault_set(f, ERR_IO, "cannot read from an evaluation: %s",
+                                               strerror(errno));
         if (got == 0) {
             c->out_closed = true;
             return ERR_NONE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that fails is a result like any other. What fails here is our machinery: that fails the job,
-// which the queue retries until its attempts are spent.
+// A kernel that fails is a result like any other. What fails here is our machinery: that fails the
+// job, which the queue retries until its attempts are spent.
 #include "evaluator/worker_job.h"
 
 #include <stdlib.h>
@@ -41,8 +41,8 @@ static char *request_text(const struct job *j, const char *device, struct fault 
     json_t *submission = json_parse(j->request, strlen(j->request), f);
     if (!submission)
         return NULL;
-    json_t *request = json_pack("{s:s, s:s, s:o}", "device", device, "id", j->submission_id, "submission",
-                                submission);
+    json_t *request = json_pack("{s:s, s:s, s:o}", "device", device, "id", j->submission_id,
+                                "submission", submission);
     char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
     if (!text)
@@ -50,13 +50,14 @@ static char *request_text(const struct job *j, const char *device, struct fault 
     return text;
 }
 
-static enum err spawn(struct worker_job *w, const struct worker_config *config, const struct buf *source,
-                      struct fault *f)
+static enum err spawn(struct worker_job *w, const struct worker_config *config,
+                      const struct buf *source, struct fault *f)
 {
     char *request = request_text(&w->job, config->device, f);
     if (!request)
         return ERR_INTERNAL;
-    enum err e = worker_child_start(&w->child, config->evaluator, request, source->data, source->len, f);
+    enum err e =
+        worker_child_start(&w->child, config->evaluator, request, source->data, source->len, f);
     free(request);
     return e;
 }
@@ -66,8 +67,8 @@ static enum err fail(struct worker_job *w, const char *reason, struct fault *f)
     char state[16];
     enum err e = queue_fail(w->db, &w->job, reason, true, state, f);
     if (e == ERR_NONE)
-        log_warn("job not delivered", "job=%lld attempt=%d state=%s reason=\"%s\"", (long long)w->job.id,
-                 w->job.attempt, state[0] ? state : "lost", reason);
+        log_warn("job not delivered", "job=%lld attempt=%d state=%s reason=\"%s\"",
+                 (long long)w->job.id, w->job.attempt, state[0] ? state : "lost", reason);
     return e;
 }
 
@@ -83,8 +84,8 @@ enum err worker_job_start(struct worker_job *w, struct db *db, const struct work
     w->budget_end = w->started + (int64_t)w->job.timeout_s * 1000;
     results_init(w);
     buf_init(&source, LIMIT_SOURCE);
-    log_info("job claimed", "job=%lld attempt=%d submission=%s lane=%s", (long long)w->job.id, w->job.attempt,
-             w->job.submission_id, w->job.lane);
+    log_info("job claimed", "job=%lld attempt=%d submission=%s lane=%s", (long long)w->job.id,
+             w->job.attempt, w->job.submission_id, w->job.lane);
     enum err e = queue_source(db, &w->job, &source, f);
     struct fault why = {0};
     if (e == ERR_NONE && spawn(w, config, &source, &why) != ERR_NONE)
@@ -182,7 +183,8 @@ static struct artefact artefact_of(const struct buf *b)
     return b->len ? (struct artefact){b->data, b->len} : (struct artefact){0};
 }
 
-static enum err deliver(struct worker_job *w, const json_t *report, const char *verdict, struct fault *f)
+static enum err deliver(struct worker_job *w, const json_t *report, const char *verdict,
+                        struct fault *f)
 {
     struct delivery d = {.job = &w->job,
                          .report = w->report.data,
@@ -200,8 +202,8 @@ static enum err deliver(struct worker_job *w, const json_t *report, const char *
     if (e != ERR_NONE) /* the database refused this result: no lease of ours may hang on it */
         return fail(w, why.detail, f);
     log_info(mine ? "job delivered" : "result dropped: lease lost",
-             "job=%lld attempt=%d verdict=%s wall_ms=%lld", (long long)w->job.id, w->job.attempt, verdict,
-             (long long)(now_ms() - w->started));
+             "job=%lld attempt=%d verdict=%s wall_ms=%lld", (long long)w->job.id, w->job.attempt,
+             verdict, (long long)(now_ms() - w->started));
     return ERR_NONE;
 }
 
@@ -210,7 +212,8 @@ static enum err settle_report(struct worker_job *w, int status, struct fault *f)
     char reason[LIMIT_DETAIL];
     if (!w->report.len) {
         if (WIFSIGNALED(status))
-            snprintf(reason, sizeof(reason), "the evaluation was killed by signal %d", WTERMSIG(status));
+            snprintf(reason, sizeof(reason), "the evaluation was killed by signal %d",
+                     WTERMSIG(status));
         else
             snprintf(reason, sizeof(reason), "the evaluation ended with status %d and no report",
                      WEXITSTATUS(status));
@@ -221,7 +224,8 @@ static enum err settle_report(struct worker_job *w, int status, struct fault *f)
     enum err e = ERR_NONE;
     if (!verdict)
         e = fail(w, "the evaluation wrote a report without a verdict", f);
-    else if (strcmp(verdict, "CANCELLED") == 0) /* nobody asked, or the heartbeat would have said so */
+    else if (strcmp(verdict, "CANCELLED") ==
+             0) /* nobody asked, or the heartbeat would have said so */
         e = fail(w, "the evaluation stopped itself", f);
     else
         e = deliver(w, report, verdict, f);
@@ -255,7 +259,8 @@ static enum err settle(struct worker_job *w, int status, struct fault *f)
 enum err worker_job_advance(struct worker_job *w, struct fault *f)
 {
     int status;
-    bool ended = worker_child_ended(&w->child, &status); /* before reading: then nothing is missed */
+    bool ended =
+        worker_child_ended(&w->child, &status); /* before reading: then nothing is missed */
     enum err e = take_frames(w, f);
     if (!ended || e != ERR_NONE)
         return e;

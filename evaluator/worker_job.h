@@ -8,7 +8,14 @@
 #include "evaluator/worker_child.h"
 
 /* Why its child was killed by us. */
-enum worker_stop { STOP_NONE, STOP_CANCELLED, STOP_LEASE_LOST, STOP_BUDGET, STOP_RELEASE, STOP_BAD_OUTPUT };
+enum worker_stop {
+    STOP_NONE,
+    STOP_CANCELLED,
+    STOP_LEASE_LOST,
+    STOP_BUDGET,
+    STOP_RELEASE,
+    STOP_BAD_OUTPUT
+};
 
 struct worker_job {
     bool busy;
@@ -19,15 +26,15 @@ struct worker_job {
     int64_t started, budget_end; /* now_ms() */
     int events;                  /* written so far */
     struct buf report, ptx, cubin, log;
-    struct db *db;               /* borrowed */
+    struct db *db; /* borrowed */
 };
 
-/* w->job was just claimed: fetches the source and starts the child. If the child cannot be started the
- * job is failed at once; an error is one of the database. */
+/* w->job was just claimed: fetches the source and starts the child. If the child cannot be started
+ * the job is failed at once; an error is one of the database. */
 enum err worker_job_start(struct worker_job *w, struct db *db, const struct worker_config *config,
                           struct fault *f);
 
-/* Kills the child; what becomes of the job is decided when it has ended. The first reason counts. */
+/* Kills the child; the job is settled when it has ended. The first reason counts. */
 void worker_job_stop(struct worker_job *w, enum worker_stop why);
 
 /* Moves frames; when the child has ended, settles the job: busy is false afterwards. */

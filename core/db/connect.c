@@ -12,10 +12,15 @@ const char *pg_message(const char *text, char *out, size_t size)
 
 PGconn *pg_connect(const char *conninfo, const char *application, struct fault *f)
 {
-    /* What stands before dbname is a default that conninfo may override; what stands after it is ours.
-     * tcp_user_timeout bounds every wait on a network that went silent. */
-    static const char *const keys[] = {"connect_timeout", "keepalives_idle",  "tcp_user_timeout", "dbname",
-                                       "client_encoding", "application_name", NULL};
+    /* What stands before dbname is a default that conninfo may override; what stands after it is
+     * ours. tcp_user_timeout bounds every wait on a network that went silent. */
+    static const char *const keys[] = {"connect_timeout",
+                                       "keepalives_idle",
+                                       "tcp_user_timeout",
+                                       "dbname",
+                                       "client_encoding",
+                                       "application_name",
+                                       NULL};
     const char *const values[] = {"5", "15", "30000", conninfo, "UTF8", application, NULL};
     PGconn *pg = PQconnectdbParams(keys, values, 1);
     if (PQstatus(pg) == CONNECTION_OK)

@@ -7,10 +7,11 @@
 
 #include "core/err.h"
 
-/* Blocks for at most the connect timeout (5 s unless conninfo says otherwise). NULL with ERR_DATABASE. */
+/* Blocks for at most the connect timeout (5 s unless conninfo says otherwise). NULL with
+ * ERR_DATABASE. */
 PGconn *pg_connect(const char *conninfo, const char *application, struct fault *f);
 
-/* First line of a libpq message, for a detail or a log: trailing newline and what follows cut off. */
+/* First line of a libpq message, for a detail or a log. */
 const char *pg_message(const char *text, char *out, size_t size);
 
 #endif

@@ -11,7 +11,13 @@
 #include "core/log.h"
 #include "core/util.h"
 
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 5000, TX_TRIES = 5, TX_PAUSE_MS = 5, LIMIT_STATEMENT_ARGS = 24 };
+enum {
+    BACKOFF_FIRST_MS = 100,
+    BACKOFF_MAX_MS = 5000,
+    TX_TRIES = 5,
+    TX_PAUSE_MS = 5,
+    LIMIT_STATEMENT_ARGS = 24
+};
 
 static const struct {
     const char *name;
@@ -23,20 +29,24 @@ static const struct {
 #undef STATEMENT
 };
 
-/* What a SQLSTATE (or its class) means to a caller; the first match counts. PX… are raised by ours. */
+/* What a SQLSTATE, or its class, means; the first match counts. PX… are raised by our functions. */
 static const struct {
     const char *prefix;
     enum err code;
 } sqlstates[] = {
-    {"PX404", ERR_NOT_FOUND}, {"PX409", ERR_CONFLICT}, {"PX429", ERR_QUOTA},
+    /* clang-format off */
+    {"PX404", ERR_NOT_FOUND},
+    {"PX409", ERR_CONFLICT},
+    {"PX429", ERR_QUOTA},
     {"57014", ERR_DEADLINE}, /* statement timeout */
-    {"40", ERR_BUSY},        /* serialization failure, deadlock */
+    {"40",    ERR_BUSY},     /* serialization failure, deadlock */
     {"55P03", ERR_BUSY},     /* lock timeout */
-    {"08", ERR_DATABASE},    /* connection */
-    {"53", ERR_DATABASE},    /* disk full, too many connections, out of memory */
-    {"57P", ERR_DATABASE},   /* shutting down, starting up */
-    {"58", ERR_DATABASE},    /* I/O */
+    {"08",    ERR_DATABASE}, /* connection */
+    {"53",    ERR_DATABASE}, /* disk full, too many connections, out of memory */
+    {"57P",   ERR_DATABASE}, /* shutting down, starting up */
+    {"58",    ERR_DATABASE}, /* I/O */
     {"25006", ERR_DATABASE}, /* read-only: a standby answers */
+    /* clang-format on */
 };
 
 struct db {
@@ -85,7 +95,8 @@ static enum err fault_of_result(const PGresult *res, const char *what, struct fa
     if (strncmp(state, "PX", 2) == 0)
         return fault_set(f, code, "%s", primary);
     if (code != ERR_BUSY)
-        log_warn("statement failed", "statement=%s sqlstate=%s reason=\"%s\"", what, state, primary);
+        log_warn("statement failed", "statement=%s sqlstate=%s reason=\"%s\"", what, state,
+                 primary);
     return fault_set(f, code, "cannot run %s: %s", what, primary);
 }
 
@@ -102,7 +113,8 @@ static enum err run_plain(struct db *db, const char *sql, struct fault *f)
 static enum err prepare_all(struct db *db, struct fault *f)
 {
     for (int i = 0; i < STMT_COUNT; i++) {
-        PGresult *res = PQprepare(db->pg, statements[i].name, statements[i].sql, statements[i].nparams, NULL);
+        PGresult *res =
+            PQprepare(db->pg, statements[i].name, statements[i].sql, statements[i].nparams, NULL);
         enum err e = ERR_NONE;
         if (PQresultStatus(res) != PGRES_COMMAND_OK)
             e = fault_of_result(res, statements[i].name, f);
@@ -201,15 +213,15 @@ bool db_connected(const struct db *db)
 
 /* ---- running ---- */
 
-static enum err execute(struct db *db, enum statement s, const struct db_arg *args, size_t count, bool binary,
-                        PGresult **out, struct fault *f)
+static enum err execute(struct db *db, enum statement s, const struct db_arg *args, size_t count,
+                        bool binary, PGresult **out, struct fault *f)
 {
     const char *values[LIMIT_STATEMENT_ARGS];
     int lengths[LIMIT_STATEMENT_ARGS], formats[LIMIT_STATEMENT_ARGS];
     *out = NULL;
     if (count != (size_t)statements[s].nparams || count > LIMIT_STATEMENT_ARGS)
-        return fault_set(f, ERR_INTERNAL, "cannot run %s: it takes %d parameters, not %zu", statements[s].name,
-                         statements[s].nparams, count);
+        return fault_set(f, ERR_INTERNAL, "cannot run %s: it takes %d parameters, not %zu",
+                         statements[s].name, statements[s].nparams, count);
     enum err e = ready(db, f);
     if (e != ERR_NONE)
         return e;
@@ -218,7 +230,8 @@ static enum err execute(struct db *db, enum statement s, const struct db_arg *ar
         lengths[i] = (int)args[i].len;
         formats[i] = args[i].bytes;
     }
-    PGresult *res = PQexecPrepared(db->pg, statements[s].name, (int)count, values, lengths, formats, binary);
+    PGresult *res =
+        PQexecPrepared(db->pg, statements[s].name, (int)count, values, lengths, formats, binary);
     if (PQresultStatus(res) != PGRES_TUPLES_OK && PQresultStatus(res) != PGRES_COMMAND_OK) {
         e = fault_of_result(res, statements[s].name, f);
         PQclear(res);
@@ -248,8 +261,8 @@ static enum err single(const PGresult *res, struct fault *f)
     return fault_set(f, ERR_NOT_FOUND, "there is nothing here");
 }
 
-enum err db_json(struct db *db, enum statement s, const struct db_arg *args, size_t count, json_t **out,
-                 struct fault *f)
+enum err db_json(struct db *db, enum statement s, const struct db_arg *args, size_t count,
+                 json_t **out, struct fault *f)
 {
     *out = NULL;
     PGresult *res;
@@ -257,7 +270,8 @@ enum err db_json(struct db *db, enum statement s, const struct db_arg *args, siz
     if (e == ERR_NONE)
         e = single(res, f);
     if (e == ERR_NONE) {
-        *out = json_loadb(PQgetvalue(res, 0, 0), (size_t)PQgetlength(res, 0, 0), JSON_DECODE_ANY, NULL);
+        *out = json_loadb(PQgetvalue(res, 0, 0), (size_t)PQgetlength(res, 0, 0), JSON_DECODE_ANY,
+                          NULL);
         if (!*out)
             e = fault_set(f, ERR_INTERNAL, "cannot read the answer of %s", statements[s].name);
     }
@@ -275,7 +289,8 @@ enum err db_read_bytes(struct db *db, enum statement s, const struct db_arg *arg
     if (e == ERR_NONE) {
         buf_add(out, PQgetvalue(res, 0, 0), (size_t)PQgetlength(res, 0, 0));
         if (out->failed)
-            e = fault_set(f, ERR_TOO_LARGE, "cannot hold %d bytes from the database", PQgetlength(res, 0, 0));
+            e = fault_set(f, ERR_TOO_LARGE, "cannot hold %d bytes from the database",
+                          PQgetlength(res, 0, 0));
     }
     PQclear(res);
     return e;
@@ -306,8 +321,8 @@ bool db_get_bool(const struct db_rows *rows, int row, int column)
 
 /* ---- transactions ---- */
 
-static enum err try_once(struct db *db, enum err (*fn)(struct db *db, void *arg, struct fault *f), void *arg,
-                         struct fault *f)
+static enum err try_once(struct db *db, enum err (*fn)(struct db *db, void *arg, struct fault *f),
+                         void *arg, struct fault *f)
 {
     enum err e = ready(db, f);
     if (e == ERR_NONE)

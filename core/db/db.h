@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * PostgreSQL for every program: connections whose statements are all prepared from statements.def
- * (so a typo fails at start), calls by enum, transactions as a function that takes a function. libpq
- * stays inside core/db. A `struct db` belongs to one thread at a time (a pool is threads that have one
- * each); it reconnects by itself between statements and never in the middle of a transaction. */
+ * (so a typo fails at start), calls by enum, transactions as a function that takes a function.
+ * libpq stays inside core/db. A `struct db` belongs to one thread at a time (a pool is threads that
+ * have one each); it reconnects by itself between statements and never in the middle of a
+ * transaction. */
 #ifndef CORE_DB_DB_H
 #define CORE_DB_DB_H
 
@@ -46,13 +47,13 @@ struct db_options {
     int statement_timeout_ms; /* 0: none */
 };
 
-/* One connection. NULL with a fault if the first connect fails; later losses heal by themselves, with a
- * growing pause between tries. Close with db_close. */
+/* One connection. NULL with a fault if the first connect fails; later losses heal by themselves,
+ * with a growing pause between tries. Close with db_close. */
 struct db *db_open(const struct db_options *o, struct fault *f);
 void db_close(struct db *db);
 bool db_connected(const struct db *db);
 
-/* Rows of an answer: release with db_rows_release. Texts are borrowed until then; NULL is SQL null. */
+/* Rows of an answer, released with db_rows_release. Texts are borrowed until then; NULL is null. */
 struct db_rows {
     void *result;
     int count;
@@ -63,19 +64,20 @@ const char *db_get(const struct db_rows *rows, int row, int column);
 int64_t db_get_int(const struct db_rows *rows, int row, int column); /* 0 for null */
 bool db_get_bool(const struct db_rows *rows, int row, int column);   /* false for null */
 
-/* Runs a statement. `rows` may be NULL. Errors: ERR_DATABASE (unreachable, lost, shutting down, full),
- * ERR_DEADLINE (statement timeout), ERR_BUSY (serialization failure: db_tx retries it), and what SQL
- * raises with SQLSTATE PX4xx (see db.c); anything else is ERR_INTERNAL. */
+/* Runs a statement. `rows` may be NULL. Errors: ERR_DATABASE (unreachable, lost, shutting down,
+ * full), ERR_DEADLINE (statement timeout), ERR_BUSY (serialization failure: db_tx retries it), and
+ * what SQL raises with SQLSTATE PX4xx (see db.c); anything else is ERR_INTERNAL. */
 enum err db_run(struct db *db, enum statement s, const struct db_arg *args, size_t count,
                 struct db_rows *rows, struct fault *f);
 /* First column of the one row as JSON: new reference in *out. No row or null: ERR_NOT_FOUND. */
-enum err db_json(struct db *db, enum statement s, const struct db_arg *args, size_t count, json_t **out,
-                 struct fault *f);
+enum err db_json(struct db *db, enum statement s, const struct db_arg *args, size_t count,
+                 json_t **out, struct fault *f);
 /* First column of the one row, raw bytes (bytea or text), appended to `out`; same ERR_NOT_FOUND. */
 enum err db_read_bytes(struct db *db, enum statement s, const struct db_arg *args, size_t count,
                        struct buf *out, struct fault *f);
-/* BEGIN, fn, COMMIT; rolls back if fn fails; retries the whole on serialization failure and deadlock, so
- * fn must be repeatable. A lost connection at COMMIT is ERR_DATABASE: the outcome is unknown. */
+/* BEGIN, fn, COMMIT; rolls back if fn fails; retries the whole on serialization failure and
+ * deadlock, so fn must be repeatable. A lost connection at COMMIT is ERR_DATABASE: the outcome is
+ * unknown. */
 enum err db_tx(struct db *db, enum err (*fn)(struct db *db, void *arg, struct fault *f), void *arg,
                struct fault *f);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results: the typed columns of a report, and the one transaction that stores them with the artefacts and
-// finishes the job.
+// Results: the typed columns of a report, and the one transaction that stores them with the
+// artefacts and finishes the job.
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,10 +40,10 @@ static unsigned bits_of(const json_t *names)
     unsigned bits = 0;
     size_t i;
     json_t *name;
-    json_array_foreach(names, i, name)
-        for (size_t k = 0; json_is_string(name) && k < COUNT_OF(flag_bits); k++)
-            if (strcmp(json_string_value(name), flag_bits[k].name) == 0)
-                bits |= flag_bits[k].bit;
+    json_array_foreach(names, i,
+                       name) for (size_t k = 0; json_is_string(name) && k < COUNT_OF(flag_bits);
+                                  k++) if (strcmp(json_string_value(name), flag_bits[k].name) == 0)
+        bits |= flag_bits[k].bit;
     return bits;
 }
 
@@ -54,7 +54,9 @@ json_t *result_columns(const char *report, size_t len, struct fault *f)
     const char *verdict = json_string_value(json_object_get(r, "verdict"));
     if (!verdict || verdict_find(verdict) < 0) {
         fault_set(f, ERR_BAD_REQUEST, "cannot store the report: %s",
-                  !r ? why.text : verdict ? "its verdict is unknown" : "it has no verdict");
+                  !r        ? why.text
+                  : verdict ? "its verdict is unknown"
+                            : "it has no verdict");
         json_decref(r);
         return NULL;
     }
@@ -84,8 +86,8 @@ struct deliver_tx {
 };
 
 /* Stores one artefact and names it in the columns. ERR_CONFLICT: the lease was lost. */
-static enum err put_blob(struct db *db, struct deliver_tx *tx, const char *kind, const void *data, size_t len,
-                         struct fault *f)
+static enum err put_blob(struct db *db, struct deliver_tx *tx, const char *kind, const void *data,
+                         size_t len, struct fault *f)
 {
     struct db_rows rows;
     enum err e = db_run(db, STMT_RESULT_BLOB,

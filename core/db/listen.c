@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LISTEN. A statement may already have read a notification off the socket, so what libpq holds is always
-// drained before anybody waits on the socket.
+// LISTEN. A statement may already have read a notification off the socket, so what libpq holds is
+// always drained before anybody waits on the socket.
 #include "core/db/listen.h"
 
 #include <poll.h>

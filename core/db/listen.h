@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One connection that only listens. A notification is a hint: after every (re)connect the owner is told
- * to look at the tables again (`reset`), because what was sent in between is lost. Never through a
- * transaction pooler. */
+ * One connection that only listens. A notification is a hint: after every (re)connect the owner is
+ * told to look at the tables again (`reset`), because what was sent in between is lost. Never
+ * through a transaction pooler. */
 #ifndef CORE_DB_LISTEN_H
 #define CORE_DB_LISTEN_H
 
@@ -28,13 +28,14 @@ struct listener *listener_new(const struct db_options *o, const char *const *cha
                               const struct listen_hooks *hooks);
 void listener_free(struct listener *l);
 
-/* For an own poll loop: the socket (-1 while down), and after poll() or a timeout the pump, which reads
- * what is there, calls the hooks, pings an idle connection and reconnects with backoff. Returns the
- * longest time in ms until it wants to be pumped again. */
+/* For an own poll loop: the socket (-1 while down), and after poll() or a timeout the pump, which
+ * reads what is there, calls the hooks, pings an idle connection and reconnects with backoff.
+ * Returns the longest time in ms until it wants to be pumped again. */
 int listener_socket(const struct listener *l);
 int listener_pump(struct listener *l);
 
-/* For a thread of its own: waits up to timeout_ms (or until `wake_fd`, if not -1, is readable), pumps. */
+/* For a thread of its own: waits up to timeout_ms (or until `wake_fd`, if not -1, is readable),
+ * pumps. */
 void listener_wait(struct listener *l, int wake_fd, int timeout_ms);
 bool listener_connected(const struct listener *l);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Migrations. Its few statements run before there is a schema to prepare anything against, so they stand
-// here and not in statements.def.
+// Migrations. Its few statements run before there is a schema to prepare anything against, so they
+// stand here and not in statements.def.
 #include "core/db/migrate.h"
 
 #include <ctype.h>
@@ -17,7 +17,8 @@ enum { LIMIT_MIGRATIONS = 999, LIMIT_SQL_FILES = 1000, LIMIT_SQL = 4 * MIB };
 #define LOCK_KEY "5070246135"
 
 static const char create_table[] =
-    "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT NULL, "
+    "CREATE TABLE IF NOT EXISTS schema_migrations (version integer PRIMARY KEY, name text NOT "
+    "NULL, "
     "sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())";
 static const char list_applied[] =
     "SELECT version, name, sha256 FROM schema_migrations WHERE version > 0 ORDER BY version";
@@ -60,7 +61,8 @@ static int is_sql(const struct dirent *d)
     return n > 4 && d->d_name[0] != '.' && strcmp(d->d_name + n - 4, ".sql") == 0;
 }
 
-static enum err sql_file_read(struct sql_file *out, const char *folder, const char *name, struct fault *f)
+static enum err sql_file_read(struct sql_file *out, const char *folder, const char *name,
+                              struct fault *f)
 {
     char path[4096];
     struct buf text;
@@ -86,11 +88,12 @@ static enum err sql_files_read(struct sql_files *files, const char *folder, stru
     if (n < 0)
         return fault_set(f, ERR_IO, "cannot list %s", folder);
     enum err e = ERR_NONE;
-    files->items = calloc((size_t)n + 1, sizeof(struct sql_file));
-    if (!files->items || n > LIMIT_SQL_FILES)
-        e = fault_set(f, ERR_NO_MEMORY, "cannot hold the files of %s", folder);
+    if (n <= LIMIT_SQL_FILES)
+        files->items = calloc((size_t)n + 1, sizeof(struct sql_file));
+    if (!files->items)
+        e = fault_set(f, ERR_NO_MEMORY, "cannot hold the %d files of %s", n, folder);
     for (int i = 0; i < n; i++) {
-        if (e == ERR_NONE) {
+        if (e == ERR_NONE && files->items) {
             e = sql_file_read(&files->items[i], folder, names[i]->d_name, f);
             files->count += e == ERR_NONE;
         }
@@ -130,8 +133,9 @@ static enum err run(PGconn *pg, const char *what, PGresult *res, PGresult **out,
     enum err e = ERR_NONE;
     if (PQresultStatus(res) != PGRES_COMMAND_OK && PQresultStatus(res) != PGRES_TUPLES_OK) {
         char message[300];
-        e = fault_set(f, PQstatus(pg) == CONNECTION_OK ? ERR_INTERNAL : ERR_DATABASE, "cannot apply %s: %s",
-                      what, pg_message(PQerrorMessage(pg), message, sizeof(message)));
+        e = fault_set(f, PQstatus(pg) == CONNECTION_OK ? ERR_INTERNAL : ERR_DATABASE,
+                      "cannot apply %s: %s", what,
+                      pg_message(PQerrorMessage(pg), message, sizeof(message)));
     }
     if (out && e == ERR_NONE)
         *out = res;
@@ -145,17 +149,20 @@ static enum err run_text(PGconn *pg, const char *what, const char *sql, struct f
     return run(pg, what, PQexec(pg, sql), NULL, f);
 }
 
-static enum err record_file(PGconn *pg, int version, const char *name, const char *sha256, struct fault *f)
+static enum err record_file(PGconn *pg, int version, const char *name, const char *sha256,
+                            struct fault *f)
 {
     char number[16];
     snprintf(number, sizeof(number), "%d", version);
-    return run(pg, name, PQexecParams(pg, record, 3, NULL, (const char *[]){number, name, sha256}, NULL, NULL, 0),
-               NULL, f);
+    return run(
+        pg, name,
+        PQexecParams(pg, record, 3, NULL, (const char *[]){number, name, sha256}, NULL, NULL, 0),
+        NULL, f);
 }
 
 /* Scripts and their record, all or nothing. */
-static enum err apply(PGconn *pg, const struct sql_file *files, size_t count, int version, const char *name,
-                      const char *sha256, struct fault *f)
+static enum err apply(PGconn *pg, const struct sql_file *files, size_t count, int version,
+                      const char *name, const char *sha256, struct fault *f)
 {
     enum err e = run_text(pg, name, "BEGIN", f);
     for (size_t i = 0; e == ERR_NONE && i < count; i++)
@@ -178,12 +185,14 @@ static enum err compare(PGconn *pg, const struct sql_files *files, int *version,
     *version = 0;
     for (int i = 0; e == ERR_NONE && i < PQntuples(res); i++) {
         *version = (int)strtol(PQgetvalue(res, i, 0), NULL, 10);
-        if ((size_t)*version > files->count)
-            e = fault_set(f, ERR_CONFLICT,
-                          "the database has schema %d, this program knows only %zu: use a newer program",
-                          *version, files->count);
+        if ((size_t)*version > files->count || !files->items)
+            e = fault_set(
+                f, ERR_CONFLICT,
+                "the database has schema %d, this program knows only %zu: use a newer program",
+                *version, files->count);
         else if (strcmp(PQgetvalue(res, i, 2), files->items[*version - 1].sha256) != 0)
-            e = fault_set(f, ERR_CONFLICT, "sql/%s is not the file that was applied to this database",
+            e = fault_set(f, ERR_CONFLICT,
+                          "sql/%s is not the file that was applied to this database",
                           files->items[*version - 1].name);
     }
     PQclear(res);
@@ -233,7 +242,8 @@ static enum err migrate_locked(PGconn *pg, const char *home, const struct sql_fi
     return e == ERR_NONE ? lay_functions(pg, home, out->applied > 0, &out->functions, f) : e;
 }
 
-enum err migrate(const char *conninfo, const char *home, struct migrate_report *out, struct fault *f)
+enum err migrate(const char *conninfo, const char *home, struct migrate_report *out,
+                 struct fault *f)
 {
     *out = (struct migrate_report){0};
     struct sql_files files = {0};
@@ -242,7 +252,8 @@ enum err migrate(const char *conninfo, const char *home, struct migrate_report *
     if (e == ERR_NONE && !pg)
         e = ERR_DATABASE;
     if (e == ERR_NONE) /* held until the connection closes; NOTICEs of IF NOT EXISTS say nothing */
-        e = run_text(pg, "lock", "SET client_min_messages = warning; SELECT pg_advisory_lock(" LOCK_KEY ")", f);
+        e = run_text(pg, "lock",
+                     "SET client_min_messages = warning; SELECT pg_advisory_lock(" LOCK_KEY ")", f);
     if (e == ERR_NONE)
         e = migrate_locked(pg, home, &files, out, f);
     PQfinish(pg);
@@ -265,7 +276,8 @@ enum err migrate_check(const char *conninfo, const char *home, struct fault *f)
         e = there ? compare(pg, &files, &version, f) : ERR_NONE;
     }
     if (e == ERR_NONE && (size_t)version < files.count)
-        e = fault_set(f, ERR_CONFLICT, "the database has schema %d, this program needs %zu: run `ptxbench migrate`",
+        e = fault_set(f, ERR_CONFLICT,
+                      "the database has schema %d, this program needs %zu: run `ptxbench migrate`",
                       version, files.count);
     PQfinish(pg);
     sql_files_release(&files);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thin calls of the API's SQL functions. Documents are built in SQL; only flags become words here, since
-// core/flags.def owns their names.
+// Thin calls of the API's SQL functions. Documents are built in SQL; only flags become words here,
+// since core/flags.def owns their names.
 #include "core/db/store.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ static void name_flags(json_t *item)
     if (!bits)
         return;
     json_object_set_new(item, "flags",
-                        json_is_integer(bits) ? flags_names((unsigned)json_integer_value(bits)) : json_null());
+                        json_is_integer(bits) ? flags_names((unsigned)json_integer_value(bits))
+                                              : json_null());
     json_object_del(item, "flag_bits");
 }
 
@@ -22,8 +23,7 @@ static void name_flags_of_items(json_t *page)
 {
     size_t i;
     json_t *item;
-    json_array_foreach(json_object_get(page, "items"), i, item)
-        name_flags(item);
+    json_array_foreach(json_object_get(page, "items"), i, item) name_flags(item);
 }
 
 /* ---- submissions ---- */
@@ -38,11 +38,11 @@ static enum err created(const struct db_rows *rows, struct created_submission *o
     out->limit = db_get_int(rows, 0, 4);
     out->existing = strcmp(outcome, "existing") == 0;
     if (strcmp(outcome, "reused") == 0)
-        return fault_set(f, ERR_KEY_REUSED, "this Idempotency-Key belongs to submission %s of another body",
-                         out->id);
+        return fault_set(f, ERR_KEY_REUSED,
+                         "this Idempotency-Key belongs to submission %s of another body", out->id);
     if (strcmp(outcome, "quota") == 0)
-        return fault_set(f, ERR_QUOTA, "%d evaluations of this owner wait, the limit is %d", (int)out->queued,
-                         (int)out->limit);
+        return fault_set(f, ERR_QUOTA, "%d evaluations of this owner wait, the limit is %d",
+                         (int)out->queued, (int)out->limit);
     return ERR_NONE;
 }
 
@@ -53,29 +53,32 @@ enum err store_submission_create(struct db *db, const struct new_submission *s,
     uuid7(id);
     *out = (struct created_submission){0};
     struct db_rows rows;
-    enum err e = db_run(
-        db, STMT_SUBMISSION_CREATE,
-        DB_ARGS(db_text(id), db_int(s->owner_id), db_text(s->request), db_bytes(s->source, s->source_len),
-                db_text(s->problem), db_text(s->workload), db_text(s->arch), db_text(s->language),
-                db_text(s->device), db_text(s->mode), db_text(s->label), db_text(s->method),
-                db_text(s->is_private ? "private" : "public"), db_int(s->priority), db_int(s->timeout_s),
-                db_int(s->queued_limit), db_text(s->idempotency_key),
-                db_text(s->idempotency_key ? s->body_sha256 : NULL)),
-        &rows, f);
+    enum err e =
+        db_run(db, STMT_SUBMISSION_CREATE,
+               DB_ARGS(db_text(id), db_int(s->owner_id), db_text(s->request),
+                       db_bytes(s->source, s->source_len), db_text(s->problem),
+                       db_text(s->workload), db_text(s->arch), db_text(s->language),
+                       db_text(s->device), db_text(s->mode), db_text(s->label), db_text(s->method),
+                       db_text(s->is_private ? "private" : "public"), db_int(s->priority),
+                       db_int(s->timeout_s), db_int(s->queued_limit), db_text(s->idempotency_key),
+                       db_text(s->idempotency_key ? s->body_sha256 : NULL)),
+               &rows, f);
     if (e == ERR_NONE)
         e = created(&rows, out, f);
     db_rows_release(&rows);
     return e;
 }
 
-enum err store_submission_get(struct db *db, const char *id, int64_t viewer, json_t **out, struct fault *f)
+enum err store_submission_get(struct db *db, const char *id, int64_t viewer, json_t **out,
+                              struct fault *f)
 {
     enum err e = db_json(db, STMT_SUBMISSION_GET, DB_ARGS(db_text(id), db_int(viewer)), out, f);
     name_flags(*out);
     return e;
 }
 
-enum err store_submission_rev(struct db *db, const char *id, int64_t viewer, json_t **out, struct fault *f)
+enum err store_submission_rev(struct db *db, const char *id, int64_t viewer, json_t **out,
+                              struct fault *f)
 {
     return db_json(db, STMT_SUBMISSION_REV, DB_ARGS(db_text(id), db_int(viewer)), out, f);
 }
@@ -95,8 +98,8 @@ enum err store_submission_source(struct db *db, const char *id, int64_t viewer, 
 enum err store_submission_artefact(struct db *db, const char *id, int64_t viewer, const char *kind,
                                    struct buf *out, struct fault *f)
 {
-    return db_read_bytes(db, STMT_SUBMISSION_ARTEFACT, DB_ARGS(db_text(id), db_int(viewer), db_text(kind)),
-                         out, f);
+    return db_read_bytes(db, STMT_SUBMISSION_ARTEFACT,
+                         DB_ARGS(db_text(id), db_int(viewer), db_text(kind)), out, f);
 }
 
 enum err store_submission_cancel(struct db *db, const char *id, int64_t viewer, json_t **out,
@@ -108,25 +111,27 @@ enum err store_submission_cancel(struct db *db, const char *id, int64_t viewer, 
 enum err store_submission_rerun(struct db *db, const char *id, int64_t viewer, int queued_limit,
                                 json_t **out, struct fault *f)
 {
-    return db_json(db, STMT_SUBMISSION_RERUN, DB_ARGS(db_text(id), db_int(viewer), db_int(queued_limit)), out, f);
+    return db_json(db, STMT_SUBMISSION_RERUN,
+                   DB_ARGS(db_text(id), db_int(viewer), db_int(queued_limit)), out, f);
 }
 
 enum err store_submission_list(struct db *db, const struct submission_filter *q, int64_t viewer,
                                json_t **out, struct fault *f)
 {
-    enum err e = db_json(db, STMT_SUBMISSION_LIST,
-                         DB_ARGS(db_int(q->limit), db_text(q->before), db_int(viewer), db_text(q->problem),
-                                 db_text(q->arch), db_text(q->device), db_text(q->state), db_text(q->verdict),
-                                 db_text(q->label), db_text(q->owner)),
-                         out, f);
+    enum err e =
+        db_json(db, STMT_SUBMISSION_LIST,
+                DB_ARGS(db_int(q->limit), db_text(q->before), db_int(viewer), db_text(q->problem),
+                        db_text(q->arch), db_text(q->device), db_text(q->state),
+                        db_text(q->verdict), db_text(q->label), db_text(q->owner)),
+                out, f);
     name_flags_of_items(*out);
     return e;
 }
 
 /* ---- events ---- */
 
-enum err store_events_after(struct db *db, size_t count, const char *const *ids, const int64_t *after,
-                            int limit, json_t **out, struct fault *f)
+enum err store_events_after(struct db *db, size_t count, const char *const *ids,
+                            const int64_t *after, int limit, json_t **out, struct fault *f)
 {
     struct buf topics, revs; /* array texts: ids are checked UUIDs, so nothing needs quoting */
     buf_init(&topics, 2 + (UUID_TEXT + 1) * count);
@@ -139,23 +144,26 @@ enum err store_events_after(struct db *db, size_t count, const char *const *ids,
     }
     buf_adds(&topics, "}");
     buf_adds(&revs, "}");
-    enum err e = topics.failed || revs.failed
-                     ? fault_set(f, ERR_NO_MEMORY, "cannot ask for the events of %zu submissions", count)
-                     : db_json(db, STMT_EVENTS_AFTER,
-                               DB_ARGS(db_text(topics.data), db_text(revs.data), db_int(limit)), out, f);
+    enum err e =
+        topics.failed || revs.failed
+            ? fault_set(f, ERR_NO_MEMORY, "cannot ask for the events of %zu submissions", count)
+            : db_json(db, STMT_EVENTS_AFTER,
+                      DB_ARGS(db_text(topics.data), db_text(revs.data), db_int(limit)), out, f);
     buf_release(&topics);
     buf_release(&revs);
     return e;
 }
 
-enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t **out, struct fault *f)
+enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t **out,
+                           struct fault *f)
 {
     return db_json(db, STMT_EVENTS_HEAD, DB_ARGS(db_text(id), db_int(viewer)), out, f);
 }
 
 /* ---- boards and operation ---- */
 
-enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out, struct fault *f)
+enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out,
+                           struct fault *f)
 {
     enum err e = db_json(db, STMT_LEADERBOARD,
                          DB_ARGS(db_text(q->problem), db_text(q->workload), db_text(q->arch),
@@ -175,7 +183,8 @@ enum err store_workers(struct db *db, json_t **out, struct fault *f)
     return db_json(db, STMT_WORKER_LIST, DB_NO_ARGS, out, f);
 }
 
-enum err store_quota(struct db *db, int64_t owner_id, int queued_limit, json_t **out, struct fault *f)
+enum err store_quota(struct db *db, int64_t owner_id, int queued_limit, json_t **out,
+                     struct fault *f)
 {
     return db_json(db, STMT_QUOTA_STATE, DB_ARGS(db_int(owner_id), db_int(queued_limit)), out, f);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the API reads and writes. Reads give one JSON document built in SQL; nothing here opens a stored
- * report. Ids are UUIDv7 texts that the caller has validated (uuid_is_valid). `viewer` is the owner id of
- * the caller (0: anonymous) or VIEWER_ADMIN; what it may not see is ERR_NOT_FOUND. Documents are new
- * references of the caller. */
+ * What the API reads and writes. Reads give one JSON document built in SQL; nothing here opens a
+ * stored report. Ids are UUIDv7 texts that the caller has validated (uuid_is_valid). `viewer` is
+ * the owner id of the caller (0: anonymous) or VIEWER_ADMIN; what it may not see is ERR_NOT_FOUND.
+ * Documents are new references of the caller. */
 #ifndef CORE_DB_STORE_H
 #define CORE_DB_STORE_H
 
@@ -16,15 +16,15 @@ enum { OWNER_ANONYMOUS = 0, VIEWER_ADMIN = -1, DEFAULT_QUEUED_LIMIT = 100 };
 
 struct new_submission {
     int64_t owner_id;
-    const char *request;     /* submission_document() as text */
+    const char *request; /* submission_document() as text */
     const void *source;
     size_t source_len;
     const char *problem, *workload, *arch, *language, *device, *mode;
     const char *label, *method; /* NULL: none */
     bool is_private;
-    int priority;            /* 0 interactive, 1 normal, 2 batch, 3 re-measure */
-    int timeout_s;           /* budget of one evaluation */
-    int queued_limit;        /* per owner, unless the owner has a cap of its own */
+    int priority;                /* 0 interactive, 1 normal, 2 batch, 3 re-measure */
+    int timeout_s;               /* budget of one evaluation */
+    int queued_limit;            /* per owner, unless the owner has a cap of its own */
     const char *idempotency_key; /* NULL: none */
     const char *body_sha256;     /* hex, of the request body; needed with a key */
 };
@@ -44,7 +44,8 @@ enum err store_submission_create(struct db *db, const struct new_submission *s,
 /* {"id","state":"queued|running|done","rev","problem","workload","arch","language","device","mode","label",
  *  "method","owner","visibility","created_at","source_sha256","evaluation":{"seq","reason","attempt",
  *  "worker"},"evaluations":n,
- *  "position","eta_s","lane":{"name","healthy","workers"},            (position, eta_s null unless queued)
+ *  "position","eta_s","lane":{"name","healthy","workers"},            (position, eta_s null unless
+ * queued)
  *  "verdict","detail","flags":[…],"speedup":null|{"value","ci95"},"candidate_us","baseline":null|{…},
  *  "target":{"executed","tensor_share"},"thread_instructions","device_model","epoch","wall_ms",
  *  "finished_at","rank"}            (all null while the latest evaluation has no result)  */
@@ -61,17 +62,18 @@ enum err store_submission_source(struct db *db, const char *id, int64_t viewer, 
 /* `kind`: "ptx", "cubin", "log" of the latest evaluation that has a result. */
 enum err store_submission_artefact(struct db *db, const char *id, int64_t viewer, const char *kind,
                                    struct buf *out, struct fault *f);
-/* Cancel and rerun need the owner (or VIEWER_ADMIN). {"id","state","rev","cancelling":bool}. ERR_CONFLICT if it is
- * already done. A running one is "cancelling" until its worker has killed it. */
+/* Cancel and rerun need the owner (or VIEWER_ADMIN). {"id","state","rev","cancelling":bool}.
+ * ERR_CONFLICT if it is already done. A running one is "cancelling" until its worker killed it. */
 enum err store_submission_cancel(struct db *db, const char *id, int64_t viewer, json_t **out,
                                  struct fault *f);
-/* New evaluation. {"id","state","rev","evaluation"}. ERR_CONFLICT while one is unfinished; ERR_QUOTA. */
+/* New evaluation. {"id","state","rev","evaluation"}. ERR_CONFLICT while one is unfinished;
+ * ERR_QUOTA. */
 enum err store_submission_rerun(struct db *db, const char *id, int64_t viewer, int queued_limit,
                                 json_t **out, struct fault *f);
 
 struct submission_filter {
     const char *problem, *arch, *device, *state, *verdict, *label; /* NULL: any */
-    const char *owner;  /* name, NULL: any */
+    const char *owner;                                             /* name, NULL: any */
     const char *before; /* cursor: id of the last row of the page before; NULL: first page */
     int limit;          /* 1 to 200 */
 };
@@ -85,10 +87,11 @@ enum err store_submission_list(struct db *db, const struct submission_filter *q,
 /* Events of many submissions in one query: for each i, those of ids[i] with seq > after[i], at most
  * `limit` per submission. [{"id","seq","at","kind","data"}], ordered by id, seq. Visibility is the
  * caller's matter (it opened the stream). */
-enum err store_events_after(struct db *db, size_t count, const char *const *ids, const int64_t *after,
-                            int limit, json_t **out, struct fault *f);
-/* {"rev","state","oldest":seq|null}: a stream that resumes before `oldest` - 1 gets a reset event. */
-enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t **out, struct fault *f);
+enum err store_events_after(struct db *db, size_t count, const char *const *ids,
+                            const int64_t *after, int limit, json_t **out, struct fault *f);
+/* {"rev","state","oldest":seq|null}: a stream that resumes before `oldest` - 1 gets a reset. */
+enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t **out,
+                           struct fault *f);
 
 /* ---- boards and operation ---- */
 
@@ -100,9 +103,10 @@ struct board_filter {
 };
 
 /* {"epoch","items":[{"rank"|null,"id","label","method","owner","speedup","candidate_us","flags",
- *  "target","thread_instructions","device_model","attempts","language","created_at"}]} from the one view
- * ranked_submissions. Untimed entries come last, fewest executed thread instructions first. */
-enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out, struct fault *f);
+ *  "target","thread_instructions","device_model","attempts","language","created_at"}]} from the one
+ * view ranked_submissions. Untimed entries come last, fewest executed thread instructions first. */
+enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out,
+                           struct fault *f);
 
 /* {"lanes":[{"name","queued","running","oldest_age_s","workers","healthy","seconds_per_job"}]}. */
 enum err store_queue(struct db *db, json_t **out, struct fault *f);
@@ -110,7 +114,8 @@ enum err store_queue(struct db *db, json_t **out, struct fault *f);
  *  "job"}]}. */
 enum err store_workers(struct db *db, json_t **out, struct fault *f);
 /* {"owner","queued","running","limit"} of one owner. */
-enum err store_quota(struct db *db, int64_t owner_id, int queued_limit, json_t **out, struct fault *f);
+enum err store_quota(struct db *db, int64_t owner_id, int queued_limit, json_t **out,
+                     struct fault *f);
 /* ERR_NONE if the database answers and takes writes. */
 enum err store_health(struct db *db, struct fault *f);
 /* {"queued":[{"lane","priority","count"}],"oldest_age_s":[{"lane","value"}],"running":[{"lane","count"}],
@@ -128,15 +133,16 @@ struct token {
     bool submit, read, admin;
 };
 
-/* Creates the owner if it is new. Texts: name of the owner, scopes "submit,read,admin", days 0: never
- * expires. `text` receives the token, which is shown once and stored only as SHA-256. */
+/* Creates the owner if it is new. Texts: name of the owner, scopes "submit,read,admin", days 0:
+ * never expires. `text` receives the token, which is shown once and stored only as SHA-256. */
 enum err store_token_create(struct db *db, const char *owner, const char *scopes, int days,
                             const char *note, char text[TOKEN_TEXT], struct fault *f);
 /* ERR_UNAUTHORIZED for an unknown, expired or revoked token. */
 enum err store_token_lookup(struct db *db, const char *text, struct token *out, struct fault *f);
 /* `id` is the first 8 to 64 hex digits of its SHA-256, as the list shows them. ERR_NOT_FOUND. */
 enum err store_token_revoke(struct db *db, const char *id, struct fault *f);
-/* {"items":[{"id","owner","scopes","note","created_at","expires_at","revoked_at","last_used_at"}]}. */
+/* {"items":[{"id","owner","scopes","note","created_at","expires_at","revoked_at",
+ * "last_used_at"}]}. */
 enum err store_token_list(struct db *db, json_t **out, struct fault *f);
 
 /* ---- results: what the worker writes ---- */
@@ -149,19 +155,19 @@ struct artefact {
 
 struct delivery {
     const struct job *job;
-    const char *report;  /* JSON text, stored verbatim */
+    const char *report; /* JSON text, stored verbatim */
     size_t report_len;
     struct artefact ptx, cubin, log;
-    bool infra;          /* verdict INFRA_ERROR: the job fails and is retried if it may */
-    bool retry;          /* with infra: another attempt may help */
+    bool infra; /* verdict INFRA_ERROR: the job fails and is retried if it may */
+    bool retry; /* with infra: another attempt may help */
 };
 
-/* Typed columns of `results` out of a report: new reference; NULL with ERR_BAD_REQUEST if it is not JSON
- * or its verdict is unknown. Pure. */
+/* Typed columns of `results` out of a report: new reference; NULL with ERR_BAD_REQUEST if it is not
+ * JSON or its verdict is unknown. Pure. */
 json_t *result_columns(const char *report, size_t len, struct fault *f);
 
-/* Stores blobs and result and finishes the job in one transaction. *mine false: the lease was lost and
- * nothing was stored. With `infra`, the result is stored only when this was the last attempt.
+/* Stores blobs and result and finishes the job in one transaction. *mine false: the lease was lost
+ * and nothing was stored. With `infra`, the result is stored only when this was the last attempt.
  * ERR_BAD_REQUEST if the report cannot be stored (not JSON, unknown verdict). */
 enum err store_deliver(struct db *db, const struct delivery *d, bool *mine, struct fault *f);
 

@@ -22,7 +22,8 @@ enum err store_token_create(struct db *db, const char *owner, const char *scopes
     snprintf(text, TOKEN_TEXT, "%s%s", prefix, hex);
     sha256_hex(text, strlen(text), sha);
     return db_run(db, STMT_TOKEN_CREATE,
-                  DB_ARGS(db_text(sha), db_text(owner), db_text(scopes), db_int(days), db_text(note ? note : "")),
+                  DB_ARGS(db_text(sha), db_text(owner), db_text(scopes), db_int(days),
+                          db_text(note ? note : "")),
                   NULL, f);
 }
 
@@ -55,7 +56,8 @@ enum err store_token_lookup(struct db *db, const char *text, struct token *out, 
 enum err store_token_revoke(struct db *db, const char *id, struct fault *f)
 {
     if (strlen(id) < 8 || strspn(id, "0123456789abcdef") != strlen(id))
-        return fault_set(f, ERR_BAD_PARAMETER, "cannot revoke a token: its id has 8 to 64 hex digits");
+        return fault_set(f, ERR_BAD_PARAMETER,
+                         "cannot revoke a token: its id has 8 to 64 hex digits");
     struct db_rows rows;
     enum err e = db_run(db, STMT_TOKEN_REVOKE, DB_ARGS(db_text(id)), &rows, f);
     if (e == ERR_NONE && !db_get_bool(&rows, 0, 0))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many jobs a second go through the queue: claim, two heartbeats, one event, deliver a report. Eight
-// workers, durable commits, all that the service writes beside a job. Prints "name value unit".
+// How many jobs a second go through the queue: claim, two heartbeats, one event, deliver a report.
+// Eight workers, durable commits, all that the service writes beside a job. Prints "name value
+// unit".
 #include "../unit/cluster.h"
 
 #include <pthread.h>
@@ -14,10 +15,12 @@ enum { WORKERS = 8, OWNERS = 50, JOBS_PER_OWNER = 400, MEASURED_MS = 5000 };
 
 static const char setup[] =
     "INSERT INTO owners (id, name) SELECT n, 'owner' || n FROM generate_series(1, $1::int) n";
-static const char fill[] =
-    "SELECT count(*) FROM generate_series(1, $2::int) j CROSS JOIN generate_series(1, $1::int) o CROSS JOIN LATERAL "
-    "submission_create(gen_random_uuid(), o, '{\"problem\":\"gemm\"}', convert_to('source ' || j % 100, 'UTF8'), "
-    "'gemm', 'small', 'sm_90a', 'cuda', 'cpu', 'rank', NULL, NULL, 'public', 1, 60, 100000, NULL, NULL) c";
+static const char fill[] = "SELECT count(*) FROM generate_series(1, $2::int) j CROSS JOIN "
+                           "generate_series(1, $1::int) o CROSS JOIN LATERAL "
+                           "submission_create(gen_random_uuid(), o, '{\"problem\":\"gemm\"}', "
+                           "convert_to('source ' || j % 100, 'UTF8'), "
+                           "'gemm', 'small', 'sm_90a', 'cuda', 'cpu', 'rank', NULL, NULL, "
+                           "'public', 1, 60, 100000, NULL, NULL) c";
 
 struct bench_worker {
     pthread_t thread;
@@ -33,10 +36,12 @@ static bool cycle(struct db *db, const char *name, int n)
     char report[200];
     if (queue_claim(db, name, "{sm_90a/cpu}", 30000, &j, &got, NULL) != ERR_NONE || !got)
         return false;
-    bool ok = queue_event(db, &j, "stage", "{\"kind\":\"stage\",\"stage\":\"check\"}", NULL) == ERR_NONE;
+    bool ok =
+        queue_event(db, &j, "stage", "{\"kind\":\"stage\",\"stage\":\"check\"}", NULL) == ERR_NONE;
     for (int i = 0; i < 2; i++)
         ok = ok && queue_heartbeat(db, &j, 30000, &mine, &cancel, NULL) == ERR_NONE && mine;
-    snprintf(report, sizeof(report), "{\"schema\":1,\"verdict\":\"PASSED\",\"device_model\":\"ptxvm\",\"id\":\"%s%d\"}",
+    snprintf(report, sizeof(report),
+             "{\"schema\":1,\"verdict\":\"PASSED\",\"device_model\":\"ptxvm\",\"id\":\"%s%d\"}",
              j.submission_id, n);
     struct delivery d = {.job = &j, .report = report, .report_len = strlen(report)};
     ok = ok && store_deliver(db, &d, &mine, NULL) == ERR_NONE && mine;
@@ -50,8 +55,13 @@ static void *work(void *arg)
     char name[40];
     snprintf(name, sizeof(name), "bench:%p", arg);
     struct db *db = db_open(&(struct db_options){.conninfo = database_conninfo}, NULL);
-    struct worker_info info = {.name = name, .host = "bench", .device = "cpu", .device_uuid = "cpu:bench",
-                               .device_model = "ptxvm", .lanes = "{sm_90a/cpu}", .lease_ms = 30000};
+    struct worker_info info = {.name = name,
+                               .host = "bench",
+                               .device = "cpu",
+                               .device_uuid = "cpu:bench",
+                               .device_model = "ptxvm",
+                               .lanes = "{sm_90a/cpu}",
+                               .lease_ms = 30000};
     w->failed = !db || queue_worker_start(db, &info, NULL) != ERR_NONE;
     while (!w->failed && now_ms() < w->end) {
         w->failed = !cycle(db, name, w->cycles);
@@ -68,7 +78,8 @@ static bool fill_queue(void)
     snprintf(jobs, sizeof(jobs), "%d", JOBS_PER_OWNER);
     PGconn *pg = PQconnectdb(database_conninfo);
     PGresult *made = PQexecParams(pg, setup, 1, NULL, (const char *[]){owners}, NULL, NULL, 0);
-    PGresult *filled = PQexecParams(pg, fill, 2, NULL, (const char *[]){owners, jobs}, NULL, NULL, 0);
+    PGresult *filled =
+        PQexecParams(pg, fill, 2, NULL, (const char *[]){owners, jobs}, NULL, NULL, 0);
     PGresult *analyzed = PQexec(pg, "VACUUM ANALYZE");
     bool ok = PQresultStatus(made) == PGRES_COMMAND_OK && PQresultStatus(filled) == PGRES_TUPLES_OK;
     if (!ok)

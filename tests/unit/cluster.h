@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A throw-away PostgreSQL server in a temporary folder, for test programs and benches. Header only: each
- * program is one file. */
+ * A throw-away PostgreSQL server in a temporary folder, for test programs and benches. Header only:
+ * each program is one file. */
 #ifndef TESTS_UNIT_CLUSTER_H
 #define TESTS_UNIT_CLUSTER_H
 
@@ -24,7 +24,8 @@ static int database_remove_one(const char *path, const struct stat *st, int flag
     return remove(path);
 }
 
-/* Durable: with fsync, as in service. False: PostgreSQL is not installed. Fails loudly on anything else. */
+/* Durable: with fsync, as in service. False: PostgreSQL is not installed. Fails loudly on anything
+ * else. */
 static bool database_start(bool durable)
 {
     if (!mkdtemp(database_folder) || chmod(database_folder, 0711) != 0)
@@ -36,8 +37,8 @@ static bool database_start(bool durable)
               durable ? "durable" : "fast", (char *)NULL);
         _exit(127);
     }
-    snprintf(database_conninfo, sizeof(database_conninfo), "host=%s/pg user=ptxbench dbname=postgres",
-             database_folder);
+    snprintf(database_conninfo, sizeof(database_conninfo),
+             "host=%s/pg user=ptxbench dbname=postgres", database_folder);
     int64_t end = now_ms() + 60000;
     while (PQping(database_conninfo) != PQPING_OK) {
         int status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A throw-away PostgreSQL for one test program: database_main() starts a cluster in a temporary folder,
- * runs the tests, and removes it; without PostgreSQL the program says so and counts as skipped. */
+ * A throw-away PostgreSQL for one test program: database_main() starts a cluster in a temporary
+ * folder, runs the tests, and removes it; without PostgreSQL the program says so and counts as
+ * skipped. */
 #ifndef TESTS_UNIT_DATABASE_H
 #define TESTS_UNIT_DATABASE_H
 
@@ -15,7 +16,8 @@
 #include "core/db/migrate.h"
 #include "core/db/store.h"
 
-/* First value of any statement, as text in a static buffer ("" for none or null); fails the test on error. */
+/* First value of any statement, as text in a static buffer ("" for none or null); fails the test on
+ * error. */
 static const char *sql_at(const char *conninfo, const char *statement)
 {
     static char value[4096];
@@ -42,12 +44,12 @@ __attribute__((unused)) static const char *sql(const char *statement)
 static void database_create(const char *name)
 {
     char text[100];
-    snprintf(database_conninfo, sizeof(database_conninfo), "host=%s/pg user=ptxbench dbname=postgres",
-             database_folder);
+    snprintf(database_conninfo, sizeof(database_conninfo),
+             "host=%s/pg user=ptxbench dbname=postgres", database_folder);
     snprintf(text, sizeof(text), "CREATE DATABASE %s", name);
     sql_at(database_conninfo, text);
-    snprintf(database_conninfo, sizeof(database_conninfo), "host=%s/pg user=ptxbench dbname=%s", database_folder,
-             name);
+    snprintf(database_conninfo, sizeof(database_conninfo), "host=%s/pg user=ptxbench dbname=%s",
+             database_folder, name);
 }
 
 /* Setup of a test: a migrated database of its own, an open connection in *state. */
@@ -102,7 +104,7 @@ __attribute__((unused)) static struct new_submission a_submission(void)
 #define database_main(tests, setup, teardown)                                                      \
     int main(void)                                                                                 \
     {                                                                                              \
-        if (!database_start(false)) {                                                                   \
+        if (!database_start(false)) {                                                              \
             printf("1..0 # SKIP PostgreSQL is not installed\n");                                   \
             database_stop();                                                                       \
             return 0;                                                                              \

@@ -20,8 +20,10 @@ static enum err read_one(struct db *db, struct fault *f)
 static void kill_backends(const char *application)
 {
     char text[200];
-    snprintf(text, sizeof(text), "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE "
-             "pid <> pg_backend_pid() AND datname = current_database() AND application_name = '%s'", application);
+    snprintf(text, sizeof(text),
+             "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE "
+             "pid <> pg_backend_pid() AND datname = current_database() AND application_name = '%s'",
+             application);
     sql(text);
 }
 
@@ -31,16 +33,20 @@ static void errors_get_their_codes(void **state)
     struct db_rows rows;
     struct fault f = {0};
     assert_int_equal(read_one(db, &f), ERR_NOT_FOUND);
-    assert_int_equal(db_run(db, STMT_SUBMISSION_REV, DB_ARGS(db_text(nobody)), &rows, &f), ERR_INTERNAL);
+    assert_int_equal(db_run(db, STMT_SUBMISSION_REV, DB_ARGS(db_text(nobody)), &rows, &f),
+                     ERR_INTERNAL);
     assert_non_null(strstr(f.detail, "it takes 2 parameters, not 1"));
     db_rows_release(&rows);
-    assert_int_equal(db_run(db, STMT_SUBMISSION_REV, DB_ARGS(db_text("no uuid"), db_int(0)), NULL, &f), ERR_INTERNAL);
+    assert_int_equal(
+        db_run(db, STMT_SUBMISSION_REV, DB_ARGS(db_text("no uuid"), db_int(0)), NULL, &f),
+        ERR_INTERNAL);
     assert_int_equal(read_one(db, &f), ERR_NOT_FOUND); /* still usable */
 }
 
 static void a_slow_statement_meets_its_deadline(void **state)
 {
-    struct db *slow = db_open(&(struct db_options){.conninfo = database_conninfo, .statement_timeout_ms = 200}, NULL);
+    struct db *slow = db_open(
+        &(struct db_options){.conninfo = database_conninfo, .statement_timeout_ms = 200}, NULL);
     PGconn *other = PQconnectdb(database_conninfo);
     PQclear(PQexec(other, "BEGIN; LOCK TABLE submissions IN ACCESS EXCLUSIVE MODE"));
     int64_t begin = now_ms();
@@ -71,9 +77,15 @@ static enum err touch(struct db *db, void *arg, struct fault *f)
 {
     struct tx *tx = arg;
     tx->runs++;
-    enum err e = queue_worker_start(db, &(struct worker_info){.name = "w", .host = "h", .device = "cpu",
-                                                              .device_uuid = "u", .device_model = "m",
-                                                              .lanes = "{a/cpu}", .lease_ms = 1000}, f);
+    enum err e = queue_worker_start(db,
+                                    &(struct worker_info){.name = "w",
+                                                          .host = "h",
+                                                          .device = "cpu",
+                                                          .device_uuid = "u",
+                                                          .device_model = "m",
+                                                          .lanes = "{a/cpu}",
+                                                          .lease_ms = 1000},
+                                    f);
     if (e != ERR_NONE)
         return e;
     if (tx->cut)
@@ -102,7 +114,8 @@ static void a_conflict_is_tried_again_but_not_for_ever(void **state)
     assert_int_equal(never.runs, 5);
 }
 
-/* A real one: the other side holds w2 and asks for w1, we hold w1 and ask for w2; only we look for deadlocks. */
+/* A real one: the other side holds w2 and asks for w1, we hold w1 and ask for w2; only we look for
+ * deadlocks. */
 struct deadlock {
     PGconn *other;
     int runs;
@@ -123,7 +136,8 @@ static void a_deadlock_is_resolved_by_trying_again(void **state)
 {
     struct db *db = *state;
     struct deadlock d = {.other = PQconnectdb(database_conninfo)};
-    sql("INSERT INTO devices (uuid, model) VALUES ('u', 'm'); INSERT INTO workers (name, host, device, device_uuid, "
+    sql("INSERT INTO devices (uuid, model) VALUES ('u', 'm'); INSERT INTO workers (name, host, "
+        "device, device_uuid, "
         "lanes, lease) SELECT n, 'h', 'cpu', 'u', '{}', '1 s' FROM unnest(ARRAY['w1', 'w2']) n");
     PQclear(PQexec(d.other, "SET deadlock_timeout = '1 min'"));
     PQclear(PQexec(d.other, "BEGIN"));

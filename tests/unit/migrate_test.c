@@ -179,7 +179,8 @@ static void a_new_migration_keeps_what_is_there(void **state)
     assert_int_equal(r.applied, 1);
     assert_true(r.functions > 0); /* laid again on top of the new tables */
     assert_string_equal(sql("SELECT name FROM owners WHERE id = 7 AND motto IS NULL"), "ann");
-    assert_int_equal(migrate_check(database_conninfo, home, NULL), ERR_CONFLICT); /* the old program */
+    assert_int_equal(migrate_check(database_conninfo, home, NULL),
+                     ERR_CONFLICT); /* the old program */
 }
 
 static void functions_are_laid_when_they_changed_and_all_or_none(void **state)
@@ -187,14 +188,16 @@ static void functions_are_laid_when_they_changed_and_all_or_none(void **state)
     (void)state;
     struct migrate_report r;
     assert_int_equal(run(other_home, &r), ERR_NONE);
-    write_file("functions/a.sql", "w",
-               "CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE sql AS $$ SELECT 42 $$;\n");
+    write_file(
+        "functions/a.sql", "w",
+        "CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE sql AS $$ SELECT 42 $$;\n");
     assert_int_equal(run(other_home, &r), ERR_NONE);
     assert_int_equal(r.applied, 0);
     assert_true(r.functions > 0);
     assert_string_equal(sql("SELECT answer()"), "42");
-    write_file("functions/a.sql", "w",
-               "CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE sql AS $$ SELECT 43 $$;\n");
+    write_file(
+        "functions/a.sql", "w",
+        "CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE sql AS $$ SELECT 43 $$;\n");
     write_file("functions/b.sql", "w", "SELECT no_such_function();\n");
     assert_int_not_equal(run(other_home, &r), ERR_NONE);
     assert_string_equal(sql("SELECT answer()"), "42");

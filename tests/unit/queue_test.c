@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue against a real PostgreSQL: order, fairness, fencing, retries, leases, many workers that die.
+// The queue against a real PostgreSQL: order, fairness, fencing, retries, leases, many workers that
+// die.
 #include "database.h"
 
 #include <pthread.h>
@@ -44,7 +45,8 @@ static void owners(int count)
 {
     char text[100];
     snprintf(text, sizeof(text),
-             "INSERT INTO owners (id, name) SELECT n, 'owner' || n FROM generate_series(1, %d) n", count);
+             "INSERT INTO owners (id, name) SELECT n, 'owner' || n FROM generate_series(1, %d) n",
+             count);
     sql(text);
 }
 
@@ -57,7 +59,8 @@ static const char *claim_owners(struct db *db, int n)
         struct job j;
         char query[100];
         assert_true(claim(db, &j));
-        snprintf(query, sizeof(query), "SELECT owner_id FROM jobs WHERE id = %lld", (long long)j.id);
+        snprintf(query, sizeof(query), "SELECT owner_id FROM jobs WHERE id = %lld",
+                 (long long)j.id);
         size_t at = strlen(text);
         snprintf(text + at, sizeof(text) - at, "%s%s", at ? " " : "", sql(query));
         job_release_memory(&j);
@@ -127,7 +130,8 @@ static void yesterdays_use_is_forgotten(void **state)
 static void enqueueing_twice_is_once(void **state)
 {
     create_as(*state, 0, 1, NULL);
-    assert_string_equal(sql("SELECT job_enqueue('evaluate', subject_id, lane, 0) IS NULL FROM jobs"), "t");
+    assert_string_equal(
+        sql("SELECT job_enqueue('evaluate', subject_id, lane, 0) IS NULL FROM jobs"), "t");
     assert_string_equal(sql("SELECT count(*) FROM jobs"), "1");
 }
 
@@ -187,7 +191,8 @@ static void a_poison_job_fails_at_last_and_its_owner_sees_it(void **state)
     assert_ok(store_submission_get(db, id, 0, &doc, f));
     assert_string_equal(json_string_value(json_object_get(doc, "state")), "done");
     assert_string_equal(json_string_value(json_object_get(doc, "verdict")), "INFRA_ERROR");
-    assert_string_equal(json_string_value(json_object_get(doc, "detail")), "worker w lost: lease expired");
+    assert_string_equal(json_string_value(json_object_get(doc, "detail")),
+                        "worker w lost: lease expired");
     json_decref(doc);
     struct buf report;
     buf_init(&report, LIMIT_REPORT);
@@ -302,7 +307,8 @@ static void heartbeats_are_heap_only_updates(void **state)
     long hot = 0;
     for (int i = 0; i < 100 && hot < 20; i++) {
         usleep(50000);
-        hot = strtol(sql("SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'jobs'"), NULL, 10);
+        hot = strtol(sql("SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'jobs'"),
+                     NULL, 10);
     }
     assert_true(hot >= 20);
     job_release_memory(&j);
@@ -320,15 +326,17 @@ static void old_things_are_pruned_and_counters_do_not_fall(void **state)
     create_as(db, 0, 1, NULL);
     assert_ok(queue_prune(db, &deleted, f));
     assert_int_equal(deleted, 0);
-    sql("UPDATE jobs SET finished_at = finished_at - interval '8 days' WHERE finished_at IS NOT NULL; "
+    sql("UPDATE jobs SET finished_at = finished_at - interval '8 days' WHERE finished_at IS NOT "
+        "NULL; "
         "UPDATE events SET at = at - interval '8 days'");
     assert_ok(queue_prune(db, &deleted, f));
     assert_int_equal(deleted, 1 + 4);
     assert_string_equal(sql("SELECT state FROM jobs"), "queued");
     json_t *doc;
     assert_ok(store_metrics(db, &doc, f));
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(doc, "attempts"), 0),
-                                                        "count")), 1);
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_array_get(json_object_get(doc, "attempts"), 0), "count")),
+                     1);
     json_decref(doc);
     assert_ok(store_fsck(db, &doc, f));
     assert_int_equal(json_array_size(json_object_get(doc, "problems")), 0);
@@ -340,14 +348,20 @@ static void the_worker_role_may_call_its_functions_and_nothing_else(void **state
 {
     (void)state;
     create_as(*state, 0, 1, NULL);
-    sql("DROP ROLE IF EXISTS gpu_host; CREATE ROLE gpu_host LOGIN; GRANT ptxbench_worker TO gpu_host");
+    sql("DROP ROLE IF EXISTS gpu_host; CREATE ROLE gpu_host LOGIN; GRANT ptxbench_worker TO "
+        "gpu_host");
     char conninfo[160];
     snprintf(conninfo, sizeof(conninfo), "%s user=gpu_host", database_conninfo);
     assert_ok(migrate_check(conninfo, PTXBENCH_SOURCE_DIR, f));
     struct db *db = db_open(&(struct db_options){.conninfo = conninfo}, NULL);
     assert_non_null(db);
-    struct worker_info w = {.name = "w", .host = "h", .device = "cpu", .device_uuid = "u", .device_model = "m",
-                            .lanes = lanes, .lease_ms = 30000};
+    struct worker_info w = {.name = "w",
+                            .host = "h",
+                            .device = "cpu",
+                            .device_uuid = "u",
+                            .device_model = "m",
+                            .lanes = lanes,
+                            .lease_ms = 30000};
     assert_ok(queue_worker_start(db, &w, f));
     struct job j;
     bool mine, cancel;
@@ -371,11 +385,15 @@ static void the_worker_role_may_call_its_functions_and_nothing_else(void **state
     assert_int_not_equal(store_token_list(db, &doc, NULL), ERR_NONE);
     assert_int_equal(store_token_lookup(db, "x", &t, NULL), ERR_INTERNAL);
     assert_int_not_equal(store_submission_create(db, &s, &c, NULL), ERR_NONE);
-    assert_int_not_equal(store_submission_list(db, &(struct submission_filter){.limit = 1}, VIEWER_ADMIN, &doc, NULL),
+    assert_int_not_equal(store_submission_list(db, &(struct submission_filter){.limit = 1},
+                                               VIEWER_ADMIN, &doc, NULL),
                          ERR_NONE);
     db_close(db);
-    assert_string_equal(sql("SELECT count(*) FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace "
-                            "AND (proconfig IS NULL OR has_function_privilege('public', oid, 'execute'))"), "0");
+    assert_string_equal(
+        sql("SELECT count(*) FROM pg_proc WHERE prosecdef AND pronamespace = "
+            "'public'::regnamespace "
+            "AND (proconfig IS NULL OR has_function_privilege('public', oid, 'execute'))"),
+        "0");
 }
 
 /* ---- chaos ---- */
@@ -415,7 +433,8 @@ static void *chaotic_worker(void *arg)
             life++; /* died: somebody else must find out */
         } else {
             usleep(chance(c, 10) ? 700000 : 2000);
-            snprintf(report, sizeof(report), "{\"verdict\":\"PASSED\",\"detail\":\"%d\"}", j.attempt);
+            snprintf(report, sizeof(report), "{\"verdict\":\"PASSED\",\"detail\":\"%d\"}",
+                     j.attempt);
             struct delivery d = {.job = &j, .report = report, .report_len = strlen(report)};
             queue_heartbeat(db, &j, 400, &mine, &cancel, NULL);
             store_deliver(db, &d, &mine, NULL);
@@ -439,8 +458,11 @@ static void workers_that_die_and_stall_lose_and_double_nothing(void **state)
         assert_int_equal(pthread_create(&chaos[i].thread, NULL, chaotic_worker, &chaos[i]), 0);
     }
     int64_t end = now_ms() + 60000;
-    while (now_ms() < end && strcmp(sql("SELECT count(*) FROM jobs WHERE state <> 'succeeded'"), "0") != 0) {
-        sql("UPDATE jobs SET run_after = now() WHERE state = 'queued' AND run_after > now()"); /* no backoff */
+    while (now_ms() < end &&
+           strcmp(sql("SELECT count(*) FROM jobs WHERE state <> 'succeeded'"), "0") != 0) {
+        sql("UPDATE jobs SET run_after = now() WHERE state = 'queued' AND run_after > now()"); /* no
+                                                                                                  backoff
+                                                                                                */
         usleep(100000);
     }
     __atomic_store_n(&over, true, __ATOMIC_RELAXED);
@@ -448,12 +470,16 @@ static void workers_that_die_and_stall_lose_and_double_nothing(void **state)
         pthread_join(chaos[i].thread, NULL);
     assert_string_equal(sql("SELECT count(*) FROM jobs WHERE state = 'succeeded'"), "300");
     assert_string_equal(sql("SELECT count(*) FROM results"), "300");
-    assert_string_equal(sql("SELECT count(*) FROM results r JOIN jobs j ON j.subject_id = r.evaluation_id "
-                            "WHERE r.attempt <> j.attempt OR r.detail <> j.attempt::text"), "0");
+    assert_string_equal(
+        sql("SELECT count(*) FROM results r JOIN jobs j ON j.subject_id = r.evaluation_id "
+            "WHERE r.attempt <> j.attempt OR r.detail <> j.attempt::text"),
+        "0");
     assert_string_equal(sql("SELECT count(*) FROM submissions WHERE state = 'done'"), "300");
     assert_string_equal(sql("SELECT count(*) FROM (SELECT topic FROM events GROUP BY topic "
-                            "HAVING max(seq) <> count(*)) gaps"), "0");
-    assert_true(strtol(sql("SELECT count(*) FROM job_attempts WHERE outcome = 'lost'"), NULL, 10) > 20);
+                            "HAVING max(seq) <> count(*)) gaps"),
+                        "0");
+    assert_true(strtol(sql("SELECT count(*) FROM job_attempts WHERE outcome = 'lost'"), NULL, 10) >
+                20);
     json_t *doc;
     assert_ok(store_fsck(db, &doc, f));
     assert_int_equal(json_array_size(json_object_get(doc, "problems")), 0);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store against a real PostgreSQL: create, read, visibility, keys, quotas, results, boards, tokens.
+// The store against a real PostgreSQL: create, read, visibility, keys, quotas, results, boards,
+// tokens.
 #include "database.h"
 
 #include <pthread.h>
 #include <string.h>
 
 static const char report_passed[] =
-    "{\"schema\":1,  \"verdict\":\"PASSED\",\"flags\":[\"loose\"],\"detail\":null,\"device_model\":\"ptxvm\","
+    "{\"schema\":1,  "
+    "\"verdict\":\"PASSED\",\"flags\":[\"loose\"],\"detail\":null,\"device_model\":\"ptxvm\","
     "\"speedup\":null,\"target\":{\"executed\":true,\"tensor_share\":0.5},"
     "\"counts\":{\"thread_instructions\":12345},\"wall_ms\":7.5,\"epoch\":1}";
 
@@ -77,7 +79,8 @@ static void a_submission_is_followed_from_queue_to_result(void **state)
     assert_ok(store_submission_get(db, c.id, 0, &doc, f));
     assert_string_equal(text_of(doc, "state"), "done");
     assert_string_equal(text_of(doc, "verdict"), "PASSED");
-    assert_string_equal(json_string_value(json_array_get(json_object_get(doc, "flags"), 0)), "loose");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(doc, "flags"), 0)),
+                        "loose");
     assert_int_equal(json_integer_value(json_object_get(doc, "thread_instructions")), 12345);
     assert_true(json_is_true(json_object_get(json_object_get(doc, "target"), "executed")));
     assert_int_equal(json_integer_value(json_object_get(doc, "rev")), 4);
@@ -102,10 +105,12 @@ static void events_are_numbered_by_rev_without_a_gap(void **state)
     evaluated(db, a_submission(), report_passed, &a);
     create(db, a_submission(), &b);
     json_t *events;
-    assert_ok(store_events_after(db, 2, (const char *const[]){a.id, b.id}, (const int64_t[]){1, 0}, 100, &events, f));
+    assert_ok(store_events_after(db, 2, (const char *const[]){a.id, b.id}, (const int64_t[]){1, 0},
+                                 100, &events, f));
     assert_int_equal(json_array_size(events), 3);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(json_integer_value(json_object_get(json_array_get(events, i), "seq")), i < 2 ? i + 2 : 1);
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(events, i), "seq")),
+                         i < 2 ? i + 2 : 1);
     json_t *last = json_object_get(json_array_get(events, 1), "data");
     assert_string_equal(text_of(last, "state"), "done");
     assert_string_equal(text_of(last, "verdict"), "PASSED");
@@ -153,14 +158,16 @@ static void what_is_private_does_not_exist_for_others(void **state)
         assert_int_equal(store_submission_cancel(db, c.id, viewer, &doc, NULL), ERR_NOT_FOUND);
         assert_int_equal(store_submission_rerun(db, c.id, viewer, 9, &doc, NULL), ERR_NOT_FOUND);
         assert_int_equal(store_events_head(db, c.id, viewer, &doc, NULL), ERR_NOT_FOUND);
-        assert_ok(store_submission_list(db, &(struct submission_filter){.limit = 10}, viewer, &doc, f));
+        assert_ok(
+            store_submission_list(db, &(struct submission_filter){.limit = 10}, viewer, &doc, f));
         assert_int_equal(json_array_size(json_object_get(doc, "items")), 0);
         json_decref(doc);
     }
     for (int64_t viewer = -1; viewer <= 7; viewer += 8) {
         assert_ok(store_submission_get(db, c.id, viewer, &doc, f));
         json_decref(doc);
-        assert_ok(store_submission_list(db, &(struct submission_filter){.limit = 10}, viewer, &doc, f));
+        assert_ok(
+            store_submission_list(db, &(struct submission_filter){.limit = 10}, viewer, &doc, f));
         assert_int_equal(json_array_size(json_object_get(doc, "items")), 1);
         json_decref(doc);
     }
@@ -209,10 +216,12 @@ static void the_list_pages_backwards_and_filters(void **state)
         json_decref(page);
     }
     assert_int_equal(seen, -1);
-    assert_ok(store_submission_list(db, &(struct submission_filter){.limit = 9, .arch = "sm_100a"}, 0, &page, f));
+    assert_ok(store_submission_list(db, &(struct submission_filter){.limit = 9, .arch = "sm_100a"},
+                                    0, &page, f));
     assert_int_equal(json_array_size(json_object_get(page, "items")), 2);
     json_decref(page);
-    assert_ok(store_submission_list(db, &(struct submission_filter){.limit = 9, .state = "done"}, 0, &page, f));
+    assert_ok(store_submission_list(db, &(struct submission_filter){.limit = 9, .state = "done"}, 0,
+                                    &page, f));
     assert_int_equal(json_array_size(json_object_get(page, "items")), 0);
     json_decref(page);
 }
@@ -301,7 +310,8 @@ static void one_key_used_by_20_at_once_makes_one_submission(void **state)
 static void an_owner_may_have_a_cap_of_its_own(void **state)
 {
     struct db *db = *state;
-    sql("INSERT INTO owners (id, name) VALUES (7, 'ann'); INSERT INTO quotas VALUES (7, 'queued', 1)");
+    sql("INSERT INTO owners (id, name) VALUES (7, 'ann'); INSERT INTO quotas VALUES (7, 'queued', "
+        "1)");
     struct new_submission s = a_submission();
     s.owner_id = 7;
     struct created_submission c;
@@ -342,8 +352,10 @@ static void nothing_half_is_left_when_an_insert_fails(void **state)
         "RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$; "
         "CREATE TRIGGER full_disk BEFORE INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION full_disk()");
     assert_int_equal(store_submission_create(db, &s, &c, NULL), ERR_DATABASE);
-    assert_string_equal(sql("SELECT (SELECT count(*) FROM submissions) + (SELECT count(*) FROM blobs) "
-                            "+ (SELECT count(*) FROM evaluations) + (SELECT count(*) FROM events)"), "0");
+    assert_string_equal(
+        sql("SELECT (SELECT count(*) FROM submissions) + (SELECT count(*) FROM blobs) "
+            "+ (SELECT count(*) FROM evaluations) + (SELECT count(*) FROM events)"),
+        "0");
     sql("DROP TRIGGER full_disk ON jobs");
     create(db, s, &c);
 }
@@ -380,7 +392,8 @@ static void a_report_that_is_none_is_not_stored(void **state)
     struct job j;
     create(db, a_submission(), &c);
     assert_true(claim(db, &j));
-    static const char *const bad[] = {"", "[]", "{}", "{\"verdict\":\"SPLENDID\"}", "{\"verdict\":1}", "{\"verdict\":"};
+    static const char *const bad[] = {
+        "", "[]", "{}", "{\"verdict\":\"SPLENDID\"}", "{\"verdict\":1}", "{\"verdict\":"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         bool mine;
         struct delivery d = {.job = &j, .report = bad[i], .report_len = strlen(bad[i])};
@@ -397,15 +410,19 @@ static void the_board_ranks_the_best_of_each_entry(void **state)
     static const struct {
         const char *label, *report;
     } rows[] = {
-        {"ann", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{\"value\":1.1,\"ci95\":[1.0,1.2]}}"},
-        {"ann", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{\"value\":1.3}}"},
-        {"bob", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{\"value\":1.2}}"},
+        {"ann", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{"
+                "\"value\":1.1,\"ci95\":[1.0,1.2]}}"},
+        {"ann", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{"
+                "\"value\":1.3}}"},
+        {"bob", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{"
+                "\"value\":1.2}}"},
         {"eve", "{\"verdict\":\"INCORRECT_NUMERICAL\",\"device_model\":\"H100\",\"epoch\":1}"},
         {"cpu", "{\"verdict\":\"PASSED\",\"device_model\":\"ptxvm\",\"epoch\":1,\"speedup\":null,"
                 "\"counts\":{\"thread_instructions\":9}}"},
         {"few", "{\"verdict\":\"PASSED\",\"device_model\":\"ptxvm\",\"epoch\":1,\"speedup\":null,"
                 "\"counts\":{\"thread_instructions\":5}}"},
-        {"old", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":0,\"speedup\":{\"value\":9}}"},
+        {"old", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":0,\"speedup\":{"
+                "\"value\":9}}"},
     };
     struct created_submission c;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -447,7 +464,8 @@ static void a_rerun_that_fails_leaves_the_board(void **state)
     assert_ok(store_submission_rerun(db, c.id, 0, 9, &doc, f));
     json_decref(doc);
     assert_true(claim(db, &j));
-    assert_string_equal(sql("SELECT count(*) FROM ranked_submissions"), "1"); /* still what was judged */
+    assert_string_equal(sql("SELECT count(*) FROM ranked_submissions"),
+                        "1"); /* still what was judged */
     assert_true(deliver(db, &j, "{\"verdict\":\"RUNTIME_ERROR\"}"));
     assert_string_equal(sql("SELECT count(*) FROM ranked_submissions"), "0");
     job_release_memory(&j);
@@ -463,8 +481,10 @@ static void a_token_works_until_it_is_revoked(void **state)
     assert_string_equal(t.owner, "ann");
     assert_true(t.submit && t.read && !t.admin);
     assert_int_equal(store_token_lookup(db, "ptxb_0", &t, NULL), ERR_UNAUTHORIZED);
-    assert_int_not_equal(store_token_create(db, "ann", "submit,root", 0, NULL, text, NULL), ERR_NONE);
-    assert_int_equal(store_token_create(db, "anonymous", "read", 0, NULL, text, NULL), ERR_CONFLICT);
+    assert_int_not_equal(store_token_create(db, "ann", "submit,root", 0, NULL, text, NULL),
+                         ERR_NONE);
+    assert_int_equal(store_token_create(db, "anonymous", "read", 0, NULL, text, NULL),
+                     ERR_CONFLICT);
     json_t *list;
     assert_ok(store_token_list(db, &list, f));
     const json_t *item = json_array_get(json_object_get(list, "items"), 0);
@@ -491,7 +511,8 @@ static void fsck_is_content_until_something_is_broken(void **state)
     create(db, a_submission(), &c);
     assert_ok(store_fsck(db, &doc, f));
     assert_int_equal(json_array_size(json_object_get(doc, "problems")), 0);
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(doc, "checked"), "submissions")), 2);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(doc, "checked"), "submissions")), 2);
     json_decref(doc);
     sql("UPDATE blobs SET data = '\\x00'::bytea, size = 1 WHERE kind = 'report'");
     sql("DELETE FROM jobs WHERE state = 'queued'");
@@ -504,9 +525,15 @@ static void the_operators_documents_answer(void **state)
 {
     struct db *db = *state;
     struct created_submission c;
-    assert_ok(queue_worker_start(db, &(struct worker_info){.name = "h:1:1", .host = "h", .device = "cpu",
-                                                           .device_uuid = "cpu:h", .device_model = "ptxvm",
-                                                           .lanes = "{sm_90a/cpu}", .lease_ms = 30000}, f));
+    assert_ok(queue_worker_start(db,
+                                 &(struct worker_info){.name = "h:1:1",
+                                                       .host = "h",
+                                                       .device = "cpu",
+                                                       .device_uuid = "cpu:h",
+                                                       .device_model = "ptxvm",
+                                                       .lanes = "{sm_90a/cpu}",
+                                                       .lease_ms = 30000},
+                                 f));
     evaluated(db, a_submission(), report_passed, &c);
     create(db, a_submission(), &c);
     json_t *doc;
@@ -524,13 +551,15 @@ static void the_operators_documents_answer(void **state)
     json_decref(doc);
     assert_ok(store_metrics(db, &doc, f));
     assert_int_equal(json_integer_value(json_object_get(doc, "workers_healthy")), 1);
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(doc, "attempts"), 0),
-                                                        "count")), 1);
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_array_get(json_object_get(doc, "attempts"), 0), "count")),
+                     1);
     json_decref(doc);
     assert_ok(store_health(db, f));
     sql("UPDATE workers SET seen_at = now() - interval '31 s'");
     assert_ok(store_queue(db, &doc, f));
-    assert_true(json_is_false(json_object_get(json_array_get(json_object_get(doc, "lanes"), 0), "healthy")));
+    assert_true(json_is_false(
+        json_object_get(json_array_get(json_object_get(doc, "lanes"), 0), "healthy")));
     json_decref(doc);
 }
 
