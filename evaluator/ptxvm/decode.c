@@ -168,7 +168,7 @@ static bool decode_body(struct decoder *d)
     d->instr = NULL;
     d->instr_index = fn->instr_count ? fn->instr_count - 1 : 0;
     d->first_op[fn->instr_count] = d->op_count;
-    return decode_emit(d, run_end) != NULL && regalloc(d);
+    return decode_register_results(d) && decode_emit(d, run_end) != NULL && regalloc(d);
 }
 
 /* Labels become ops; ops and lists move to the function. */

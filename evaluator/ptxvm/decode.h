@@ -124,6 +124,8 @@ enum width width_of(enum ptx_type t);
 
 /* Moves .reg parameters of a function from its parameter slots to their registers. */
 bool decode_register_params(struct decoder *d);
+/* And its .reg results to their slots, before it returns. */
+bool decode_register_results(struct decoder *d);
 /* Decodes all functions of a program that was laid out. */
 bool decode_program(struct ptxvm *vm, struct program *p, struct fault *f);
 

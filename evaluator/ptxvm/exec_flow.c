@@ -162,7 +162,7 @@ const struct op *run_end(struct warp *w, const struct op *op, uint32_t exec)
 
 static bool decode_leave(struct decoder *d, const struct row *row)
 {
-    return decode_emit(d, row->run) != NULL;
+    return (row->run != run_ret || decode_register_results(d)) && decode_emit(d, row->run) != NULL;
 }
 
 HANDLER(trap)
@@ -328,24 +328,45 @@ HANDLER(fetch_param)
     return op + 1;
 }
 
-bool decode_register_params(struct decoder *d)
+HANDLER(give_result)
+{
+    struct passed from = {.in_row = true, .place = op->a, .width = op->aux, .bytes = op->aux};
+    struct passed to = {.place = (uint32_t)op->imm, .bytes = op->aux};
+    pass(w, exec, &from, 0, w->frame->rows, &to, w->frame->local_base, NULL);
+    return op + 1;
+}
+
+/* Moves results or parameters [first, end) that are registers. */
+static bool move_registers(struct decoder *d, uint32_t first, uint32_t end, handler *run)
 {
     const struct ptx_func *fn = d->fn;
-    for (uint32_t i = 0; !fn->is_entry && i < fn->return_count + fn->param_count; i++) {
+    for (uint32_t i = first; !fn->is_entry && i < end; i++) {
         const struct ptx_var *v = &d->module->vars[fn->first_var + i];
         if (v->space != PTX_SPACE_REG)
             continue;
-        if (i < fn->return_count)
-            return decode_error(d, "results in registers are not executed");
         enum width width = v->reg < fn->reg_count ? d->widths[v->reg] : WIDTH_PRED;
-        struct op *op = width != WIDTH_PRED ? decode_emit(d, fetch_param) : NULL;
+        struct op *op = width != WIDTH_PRED ? decode_emit(d, run) : NULL;
         if (!op)
             return decode_error(d, "parameter %.80s cannot be passed", v->name);
-        op->d = REF_VREG(v->reg);
+        if (run == fetch_param)
+            op->d = REF_VREG(v->reg);
+        else
+            op->a = REF_VREG(v->reg);
         op->imm = d->out->slots[i];
         op->aux = width;
     }
     return true;
+}
+
+bool decode_register_params(struct decoder *d)
+{
+    return move_registers(d, d->fn->return_count, d->fn->return_count + d->fn->param_count,
+                          fetch_param);
+}
+
+bool decode_register_results(struct decoder *d)
+{
+    return move_registers(d, 0, d->fn->return_count, give_result);
 }
 
 const struct row rows_flow[] = {

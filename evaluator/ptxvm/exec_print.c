@@ -209,7 +209,10 @@ HANDLER(call_vprintf)
             return NULL;
         give_result(w, op, i, (uint32_t)n);
     }
-    return op + 1;
+    /* Printing takes long: let the deadline be looked at. */
+    w->event = EVENT_YIELD;
+    w->next = op + 1;
+    return NULL;
 }
 
 /* ---- __assertfail(message, file, line, function, size of a character) ---- */

@@ -7,7 +7,9 @@
 
 #include "core/util.h"
 
-enum { CTA_STEPS = 4 * 1000 * 1000 /* warp instructions before a worker looks at another CTA */ };
+/* Warp instructions before a worker looks at another CTA: some milliseconds, so that a grid whose CTAs
+ * wait for each other gets going. */
+enum { CTA_STEPS = 256 * 1024 };
 
 const struct function *vm_function(const struct program *p, uint32_t index)
 {

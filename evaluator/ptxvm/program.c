@@ -107,12 +107,19 @@ static bool lay_slot(struct program *p, struct function *fn, uint32_t var, struc
         return fault_set(f, ERR_INVALID, "%.80s is aligned to more than %d bytes", v->name,
                          FRAME_ALIGN), false;
     uint64_t at = align_up(fn->local_bytes, align);
-    if (v->size > VM_LOCAL_MAX || at + v->size > VM_LOCAL_MAX)
+    uint64_t bytes = v->space == PTX_SPACE_REG ? SLOT_ALIGN : v->size;
+    if (bytes > VM_LOCAL_MAX || at + bytes > VM_LOCAL_MAX)
         return fault_set(f, ERR_INVALID, "%.80s needs more than %d bytes of local memory",
                          fn->ptx->name, VM_LOCAL_MAX), false;
     p->var_address[var] = at;
-    fn->local_bytes = (uint32_t)align_up(at + v->size, SLOT_ALIGN);
+    fn->local_bytes = (uint32_t)align_up(at + bytes, SLOT_ALIGN);
     return true;
+}
+
+/* Registers move as whole row entries. */
+static uint32_t slot_bytes(const struct ptx_var *v)
+{
+    return v->space == PTX_SPACE_REG ? (uint32_t)width_of((enum ptx_type)v->type) : (uint32_t)v->size;
 }
 
 static bool lay_signature(struct program *p, struct function *fn, struct fault *f)
@@ -126,7 +133,7 @@ static bool lay_signature(struct program *p, struct function *fn, struct fault *
         if (!lay_slot(p, fn, fn->ptx->first_var + i, f))
             return false;
         fn->slots[i] = (uint32_t)p->var_address[fn->ptx->first_var + i];
-        fn->sizes[i] = (uint32_t)p->module->vars[fn->ptx->first_var + i].size;
+        fn->sizes[i] = slot_bytes(&p->module->vars[fn->ptx->first_var + i]);
     }
     return true;
 }
@@ -190,6 +197,7 @@ struct program *program_new(struct ptxvm *vm, const struct ptx_func *entry, stru
     free(r.used_vars);
     if (ok)
         return p;
+    memory_refund(&vm->memory, p->constant_cap);
     program_free(p);
     return NULL;
 }

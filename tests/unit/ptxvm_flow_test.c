@@ -151,6 +151,20 @@ static void functions_are_called(void **state)
     }
 }
 
+static void parameters_may_be_registers(void **state)
+{
+    (void)state;
+    uint32_t out[33];
+    kit_words(KIT_HEAD ".func (.reg .b32 r) f(.reg .b32 a, .reg .b64 b) {.reg .b32 %x; .reg .pred %p; cvt.u32.u64 %x, b;"
+              "setp.lt.u32 %p, a, 16; @%p bra S; add.u32 r, a, %x; ret; S: sub.u32 r, a, %x;}\n"
+              ".visible .entry k(.param .u64 out) {.reg .b32 %r<4>; .reg .b64 %rd<4>; ld.param.u64 %rd0, [out];"
+              "mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd2, %rd0, %rd1; mov.u64 %rd3, 3;"
+              "call (%r1), f, (%r0, %rd3); st.global.u32 [%rd2], %r1; ret;}",
+              1, 33, out, 33);
+    for (uint32_t i = 0; i < 33; i++)
+        assert_int_equal(out[i], i < 16 ? i - 3 : i + 3);
+}
+
 /* ---- lanes ---- */
 
 static void lanes_exchange(void **state)
@@ -399,6 +413,7 @@ int main(void)
         cmocka_unit_test(indexed_branches),
         cmocka_unit_test(values_survive_a_conditional_write_in_a_loop),
         cmocka_unit_test(functions_are_called),
+        cmocka_unit_test(parameters_may_be_registers),
         cmocka_unit_test(lanes_exchange),
         cmocka_unit_test(diverged_lanes_meet_at_warp_wide_instructions),
         cmocka_unit_test(barriers_order_shared_memory),
