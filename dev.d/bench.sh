@@ -8,9 +8,11 @@ cmd_bench()
 {
     local file topic status=0
     local -A programs=()
+    local -a benches
     packages_install bench
     tree_writable
-    build_preset release || die 'the build failed'
+    mapfile -t benches < <(find "$ROOT/tests/bench" -name 'bench_*.c' -exec basename {} .c \;)
+    build_release "${benches[@]}" || die 'the build failed'
     for file in "$ROOT"/tests/bench/bench_*.c "$ROOT"/tests/bench/*.sh; do
         topic=$(basename "$file")
         topic=${topic#bench_}

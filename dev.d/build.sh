@@ -2,31 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds by preset, and the copy that unprivileged processes run.
 
-# build_preset NAME: configures and builds build/NAME. The release is for running: programs and benches only.
+# build_preset NAME [TARGET…]: configures build/NAME and builds these, all without any.
 build_preset()
 {
-    step "build ($1)" "$ROOT/build/log/build-$1.log" build_preset_quietly "$1"
+    step "build ($1)" "$ROOT/build/log/build-$1.log" build_preset_quietly "$@"
 }
 
 build_preset_quietly()
 {
-    local -a targets=()
-    cd "$ROOT" || return 1
-    if [ "$1" = release ]; then
-        mapfile -t targets < <(programs)
-        targets=(--target "${targets[@]}")
-    fi
-    cmake --preset "$1" && cmake --build "build/$1" --parallel "${JOBS:-$(jobs_default)}" "${targets[@]}"
+    local preset=$1 target targets=()
+    shift
+    for target in "$@"; do
+        targets+=(--target "$target")
+    done
+    cd "$ROOT" && cmake --preset "$preset" &&
+        cmake --build "build/$preset" --parallel "${JOBS:-$(jobs_default)}" "${targets[@]}"
 }
 
-programs()
+# The release is for running: programs, no tests.
+build_release()
 {
-    local name source
-    sed -n 's/^program(\([a-z-]*\) \([^ ]*\) .*/\1 \2/p' "$ROOT/CMakeLists.txt" |
+    local -a programs
+    mapfile -t programs < <(sed -n 's/^program(\([a-z-]*\) \([^ ]*\) .*/\1 \2/p' "$ROOT/CMakeLists.txt" |
         while read -r name source; do
             [ ! -e "$ROOT/$source" ] || echo "$name"
-        done
-    find "$ROOT/tests/bench" -name 'bench_*.c' -exec basename {} .c \;
+        done)
+    build_preset release "${programs[@]}" "$@"
 }
 
 # A tree that another user owns cannot be built in: said here, rather than by the compiler.

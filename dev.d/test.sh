@@ -34,7 +34,7 @@ cmd_test()
             [ "$wanted" = "$kind" ] || pattern="^$wanted"
             if [ -z "${ready[$preset]:-}" ]; then
                 ready[$preset]=yes
-                build_preset "$preset" || ready[$preset]=no
+                build_for_tests "$preset" || ready[$preset]=no
                 [ "${ready[$preset]}" = yes ] || failed+=(--failed "build ($preset)")
             fi
             [ "${ready[$preset]}" = yes ] || continue
@@ -45,6 +45,15 @@ cmd_test()
     say ''
     "$ROOT/tests/summary" "${failed[@]}" "${logs[@]}" || status=$?
     return "$status"
+}
+
+build_for_tests()
+{
+    if [ "$1" = release ]; then
+        build_release
+    else
+        build_preset "$1"
+    fi
 }
 
 # run_ctest KIND PRESET PATTERN: leaves ctest's full log in build/test/KIND.log; what failed is told

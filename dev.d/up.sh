@@ -15,7 +15,7 @@ cmd_up()
     fi
     packages_install up
     tree_writable
-    build_preset release || die 'the build failed'
+    build_release || die 'the build failed'
     state_make
     lock_take || die 'another ./dev up is just starting'
     echo $$ >"$RUN/pid"
