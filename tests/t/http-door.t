@@ -73,9 +73,11 @@ heap()
 {
     perl -MIO::Socket::INET -e '
         my ($port, $n, $size, %got) = (shift, 36, 8 << 20);
-        my @all = map { IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port) or die } 1 .. $n;
+        my @all;
         my $most = " " x ($size - 1);
-        for my $s (@all) {
+        for (1 .. $n) {
+            my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port) or die;
+            push @all, $s;
             print $s "POST /v1/submissions HTTP/1.1\r\nHost: localhost\r\nContent-Length: $size\r\n\r\n$most";
             $s->flush;
         }
@@ -115,6 +117,6 @@ slow_pid=$!
 sleep 3
 is 'others are served while 50 clients trickle' "$(http GET /readyz)" 200
 wait "$slow_pid"
-like 'headers that trickle are cut after ten seconds' "$(cat "$TMP/slow")" '^0 open after (9|1[0-3]) s'
+like 'headers that trickle are cut after ten seconds' "$(cat "$TMP/slow")" '^0 open after (9|1[0-4]) s'
 unlike 'a token is never logged' "$(cat "$TMP/server.log")" 'Bearer|ptxb_'
 done_testing
