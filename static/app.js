@@ -173,7 +173,7 @@ function summary(s) {
 
 function stageList(stages) {
   return el('ol', { class: 'stages' }, [...stages.values()].map((s) =>
-    el('li', { class: s.state }, el('b', {}, s.name), el('span', {}, [s.state, ms(s.wall_ms)].filter(Boolean).join(' · ')))));
+    el('li', { class: s.state, title: s.detail }, el('b', {}, s.name), el('span', {}, [s.state, s.wall_ms >= 0.05 && ms(s.wall_ms)].filter(Boolean).join(' · ')))));
 }
 
 const checkColumns = [
