@@ -41,8 +41,8 @@ static const struct usage usage = {
     .count = ROWS,
     .min = 1,
     .max = 1,
-    .notes = "exit status: 0 PASSED; another verdict has its own (ptxbench help); 1 the file or its plan\n"
-             "is not valid, 64 bad command line. With --sweep: that of the first workload that failed.",
+    .notes = "exit status: 0 PASSED; another verdict has its own (ptxbench help); 1 the file or its\n"
+             "plan is not valid, 64 bad command line. With --sweep: that of the first that failed.",
 };
 
 static const struct body_text texts[] = {
@@ -103,7 +103,8 @@ static int eval_one(const struct registry *r, const char *file, const char *cons
     struct fault f = {0};
     int code = CLI_FAILED;
     bool table = values[SWEEP] != NULL, json = values[JSON] != NULL;
-    const struct evaluation_hooks hooks = {.arg = stdout, .event = table || json ? NULL : view_event};
+    const struct evaluation_hooks hooks = {.arg = stdout,
+                                           .event = table || json ? NULL : view_event};
     if (parse(r, body, &s)) {
         struct evaluation_request request = {.registry = r, .submission = &s, .device = s.device};
         if (!table && !json)
@@ -144,8 +145,8 @@ static int eval_sweep(const struct registry *r, const char *file, const char *co
     if (!p)
         return eval_one(r, file, values, body); /* says what is wrong with the name */
     if (left_out && !values[JSON])
-        printf("  %zu workloads of over %lld MFLOP left out: too large for the cpu device\n", left_out,
-               (long long)sweep_flops_cpu / 1000000);
+        printf("  %zu workloads of over %lld MFLOP left out: too large for the cpu device\n",
+               left_out, (long long)sweep_flops_cpu / 1000000);
     return first;
 }
 

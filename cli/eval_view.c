@@ -53,7 +53,8 @@ void view_event(void *arg, const json_t *event)
     fprintf(out, "  %-9s %s%-8s%s", text_of(event, "stage"),
             paint(out, skipped ? DIM : passed ? GREEN : RED), state, paint(out, PLAIN));
     if (skipped)
-        fprintf(out, "%12s %s%s%s", "", paint(out, DIM), text_of(event, "detail"), paint(out, PLAIN));
+        fprintf(out, "%12s %s%s%s", "", paint(out, DIM), text_of(event, "detail"),
+                paint(out, PLAIN));
     else
         fprintf(out, "%9.1f ms", number_of(event, "wall_ms"));
     fputc('\n', out);
@@ -82,7 +83,8 @@ static void print_excerpt(FILE *out, const struct evaluation *e)
     for (int n = 0; n < EXCERPT_LINES && *from; n++) {
         char line[256];
         size_t len = strcspn(from, "\n");
-        snprintf(line, sizeof(line), "%.*s", (int)(len < sizeof(line) ? len : sizeof(line) - 1), from);
+        size_t shown = len < sizeof(line) ? len : sizeof(line) - 1;
+        snprintf(line, sizeof(line), "%.*s", (int)shown, from);
         text_sanitize(line);
         fprintf(out, "    %s\n", line);
         from += len + (from[len] == '\n');
@@ -101,8 +103,9 @@ static void print_tensor(FILE *out, const json_t *trial, const json_t *t)
             number_of(t, "max_rel"), number_of(t, "excess"),
             json_is_true(json_object_get(t, "exact")) ? ", every bit right" : "");
     if (!paper) {
-        char *got = json_dumps(json_object_get(bad, "got"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
-        char *want = json_dumps(json_object_get(bad, "want"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
+        const size_t shape = JSON_ENCODE_ANY | JSON_REAL_PRECISION(7);
+        char *got = json_dumps(json_object_get(bad, "got"), shape);
+        char *want = json_dumps(json_object_get(bad, "want"), shape);
         char *index = json_dumps(json_object_get(bad, "index"), JSON_COMPACT);
         fprintf(out, "            first of %.0f wrong elements: %s%s is %s, should be %s\n",
                 number_of(t, "bad"), text_of(t, "name"), index ? index : "", got ? got : "",
@@ -143,7 +146,7 @@ static void print_fault(FILE *out, const json_t *report)
 
 static void print_figures(FILE *out, const json_t *report)
 {
-    const json_t *kernel, *warning, *executed = json_object_get(json_object_get(report, "target"), "executed");
+    const json_t *kernel, *warning, *target = json_object_get(report, "target");
     size_t i;
     json_array_foreach(json_object_get(report, "kernels"), i, kernel)
         fprintf(out, "  kernel    %s: %.0f registers, %.0f bytes shared, %.0f bytes spilled\n",
@@ -154,7 +157,7 @@ static void print_figures(FILE *out, const json_t *report)
     if (json_is_object(json_object_get(report, "counts")))
         fprintf(out, "  counted   %.0f thread instructions, target instructions %s\n",
                 number_of(json_object_get(report, "counts"), "thread_instructions"),
-                json_is_true(executed) ? "executed" : "not executed");
+                json_is_true(json_object_get(target, "executed")) ? "executed" : "not executed");
 }
 
 static void print_flags(FILE *out, const json_t *report)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `ptxbench eval` shows a person: one line per stage as it ends, then the verdict and what to do
- * about it. Everything it shows comes from events and from the report. */
+ * What `ptxbench eval` shows a person: one line per stage as it ends, then the verdict and what to
+ * do about it. Everything it shows comes from events and from the report. */
 #ifndef CLI_EVAL_VIEW_H
 #define CLI_EVAL_VIEW_H
 

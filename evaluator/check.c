@@ -97,7 +97,8 @@ static void capture(struct checker *c)
     }
 }
 
-/* The second run on the same input. Returns false if it ended badly; *same says if all bits agree. */
+/* The second run on the same input. Returns false if it ended badly; *same says if all bits
+ * agree. */
 static bool run_again(struct checker *c, bool *same, struct fault *f)
 {
     const struct problem *p = c->request->problem;
@@ -128,8 +129,9 @@ static void describe_bad(struct checker *c, const struct compare_task *t,
 }
 
 /* Compares every output of one run and appends to `list`. */
-static bool compare_outputs(struct checker *c, const struct tensors *got, const struct tensors *want,
-                            const struct distribution *d, const char *which, json_t *list)
+static bool compare_outputs(struct checker *c, const struct tensors *got,
+                            const struct tensors *want, const struct distribution *d,
+                            const char *which, json_t *list)
 {
     struct fault f = {0};
     const struct problem *p = c->request->problem;
@@ -212,10 +214,27 @@ static bool set_up(struct checker *c)
     c->rig = rig_new(&spec, &f);
     if (c->rig)
         return true;
-    if (f.code == ERR_NO_MEMORY)
-        return stop(c, VERDICT_LAUNCH_ERROR, f.detail);
-    return stop(c, f.code == ERR_INVALID && !q->assembled ? VERDICT_COMPILE_ERROR : VERDICT_INFRA_ERROR,
+    bool theirs = f.code == ERR_INVALID && !q->assembled;
+    return stop(c,
+                f.code == ERR_NO_MEMORY ? VERDICT_LAUNCH_ERROR
+                : theirs                ? VERDICT_COMPILE_ERROR
+                                        : VERDICT_INFRA_ERROR,
                 f.detail);
+}
+
+/* The report's "check", once at least one trial was compared. */
+static void finish_check(struct checker *c, json_t *trials)
+{
+    bool paper = c->out->verdict == VERDICT_PASSED;
+    bool decided = paper || c->out->verdict == VERDICT_INCORRECT_NUMERICAL;
+    if (paper && c->has_strict && !c->strict)
+        c->out->flags |= FLAG_loose;
+    if (!json_array_size(trials))
+        return;
+    json_t *strict = decided && c->has_strict ? json_boolean(paper && c->strict) : json_null();
+    c->out->check = json_pack("{s:s, s:o, s:o, s:O}", "rule", "paper", "paper",
+                              decided ? json_boolean(paper) : json_null(), "strict", strict,
+                              "trials", trials);
 }
 
 void check_run(const struct check_request *request, struct check_answer *out)
@@ -233,15 +252,7 @@ void check_run(const struct check_request *request, struct check_answer *out)
         if (request->progress)
             request->progress(request->arg, n + 1, total);
     }
-    bool judged = json_array_size(trials) > 0, paper = out->verdict == VERDICT_PASSED;
-    bool decided = paper || out->verdict == VERDICT_INCORRECT_NUMERICAL;
-    if (paper && c.has_strict && !c.strict)
-        out->flags |= FLAG_loose;
-    if (judged)
-        out->check = json_pack("{s:s, s:o, s:o, s:o}", "rule", "paper", "paper",
-                               decided ? json_boolean(paper) : json_null(), "strict",
-                               decided && c.has_strict ? json_boolean(paper && c.strict) : json_null(),
-                               "trials", json_incref(trials));
+    finish_check(&c, trials);
     json_decref(trials);
     if (c.rig && rig_log(c.rig)->len)
         buf_add(&out->log, rig_log(c.rig)->data, rig_log(c.rig)->len);

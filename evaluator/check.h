@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The check on the CPU device: runs a compiled plan on secret inputs, then the oracle, then compares.
- * In this process, so only confined callers (evaluator/runner.c) give it foreign code.
+ * The check on the CPU device: runs a compiled plan on secret inputs, then the oracle, then
+ * compares. In this process, so only confined callers (evaluator/runner_serve.c) give it foreign code.
  *
  * One trial per distribution of the problem, all in one instance of the module and at the same
  * addresses, so that an answer kept from an earlier launch is the wrong one. In a trial:
  *   1. inputs are made from the trial's seed and outputs poisoned; scratch as the plan says;
- *   2. the plan runs; in the first trial a second time on the same input, outputs poisoned anew: work
- *      done only by the first launch shows, and other bits raise `nondeterministic`;
- *   3. only now the oracle runs, in a device of its own; its answer is dropped before the next trial;
+ *   2. the plan runs; in the first trial a second time on the same input, outputs poisoned anew:
+ *      work done only by the first launch shows, and other bits raise `nondeterministic`;
+ *   3. only now the oracle runs, in a device of its own; its answer is dropped before the next;
  *   4. every output is compared. The first trial that fails ends the check.
  *
- * Verdicts: the paper's rule decides PASSED or INCORRECT_NUMERICAL. A PASSED that fails the strict rule,
- * or bitwise equality where the distribution is exact, is `loose`. A fault, trap or assertion is
- * RUNTIME_ERROR. A budget or deadline overrun is TIMEOUT, and so is a deadlock, because on hardware the
- * same kernel is one that does not end; report.faults says which. */
+ * Verdicts: the paper's rule decides PASSED or INCORRECT_NUMERICAL. A PASSED that fails the strict
+ * rule, or bitwise equality where the distribution is exact, is `loose`. A fault, trap or
+ * assertion is RUNTIME_ERROR. A budget or deadline overrun is TIMEOUT, and so is a deadlock,
+ * because on hardware the same kernel is one that does not end; report.faults says which. */
 #ifndef EVALUATOR_CHECK_H
 #define EVALUATOR_CHECK_H
 
@@ -29,8 +29,8 @@ struct check_request {
     const struct arch *arch;
     const struct plan *plan;
     const json_t *symbols;              /* {name expression: symbol} */
-    bool assembled;                     /* an assembler accepted the module: what we cannot parse or load
-                                           is our fault; else it is a COMPILE_ERROR */
+    bool assembled; /* an assembler accepted the module: if we cannot parse or load it, that is our
+                       fault; else a COMPILE_ERROR */
     const char *ptx, *oracle_ptx;
     size_t ptx_len, oracle_ptx_len;
     struct seed seeds[LIMIT_DISTRIBUTIONS]; /* one per distribution of the problem */
@@ -53,7 +53,8 @@ struct check_answer {
 void check_run(const struct check_request *request, struct check_answer *out);
 void check_answer_release(struct check_answer *a);
 
-/* The answer less its bytes, as one JSON object: verdict, flags (bits), detail, and the members above. */
+/* The answer less its bytes, as one JSON object: verdict, flags (bits), detail, and the members
+ * above. */
 json_t *check_answer_json(const struct check_answer *a);
 
 #endif

@@ -84,8 +84,8 @@ enum err oracle_run(const struct check_request *request, const struct tensors *f
     } else if ((e = tensors_init(answer, as_oracle, request->workload, from, f)) == ERR_NONE) {
         tensors_poison_outputs(answer);
         struct rig_spec spec = {
-            .problem = as_oracle, .workload = request->workload, .arch = request->arch, .plan = plan,
-            .ptx = request->oracle_ptx, .ptx_len = request->oracle_ptx_len, .tensors = answer->data,
+            .problem = as_oracle, .workload = request->workload, .arch = request->arch,
+            .plan = plan, .ptx = request->oracle_ptx, .ptx_len = request->oracle_ptx_len, .tensors = answer->data,
             .thread_instructions = UINT64_MAX >> 1, .plan_ms = ORACLE_MS,
         };
         e = run_rig(&spec, f);
@@ -106,6 +106,7 @@ struct compare_task tensors_task(const struct tensors *got, const struct tensors
         .name = def->name, .dtype = def->dtype, .output = got->data[i],
         .oracle_dtype = def->oracle_dtype, .oracle = want->data[i],
         .ndim = def->ndim, .shape = shape,
-        .rule = {.atol = p->atol, .rtol = p->rtol, .excess_max = p->strict_excess, .exact = d->exact},
+        .rule = {.atol = p->atol, .rtol = p->rtol, .excess_max = p->strict_excess,
+                 .exact = d->exact},
     };
 }

@@ -14,7 +14,8 @@ struct tensors {
     bool owned[LIMIT_TENSORS];
 };
 
-/* Allocates every tensor; with `inputs` given, shares its inputs instead. `problem` must outlive them. */
+/* Allocates every tensor; with `inputs` given, shares its inputs instead. `problem` must outlive
+ * them. */
 enum err tensors_init(struct tensors *t, const struct problem *problem, const struct workload *w,
                       const struct tensors *inputs, struct fault *f);
 void tensors_release(struct tensors *t);
@@ -22,12 +23,13 @@ void tensors_draw_inputs(struct tensors *t, const struct workload *w, const stru
                          struct seed seed);
 void tensors_poison_outputs(struct tensors *t);
 
-/* Runs the problem's oracle on the inputs of `from`. `as_oracle` is filled by problem_as_oracle() and
- * belongs to the answer, which the caller releases. Any failure is ours. */
+/* Runs the problem's oracle on the inputs of `from`. `as_oracle` is filled by problem_as_oracle()
+ * and belongs to the answer, which the caller releases. Any failure is ours. */
 enum err oracle_run(const struct check_request *request, const struct tensors *from,
                     struct problem *as_oracle, struct tensors *answer, struct fault *f);
 
-/* What compare() needs to hold output i of `got` against `want`. `shape` must live with the task. */
+/* What compare() needs to hold output i of `got` against `want`. `shape` must live with the
+ * task. */
 struct compare_task tensors_task(const struct tensors *got, const struct tensors *want,
                                  const struct workload *w, const struct distribution *d, size_t i,
                                  int64_t shape[LIMIT_DIMS]);

@@ -179,9 +179,10 @@ static bool judge(const struct compare_task *t, const struct parts *p, struct co
         !judge_parts(p->rows, p->row_count, &p->all, bound, &r->bad_rows, &row,
                      &r->worst_row.excess))
         return false;
-    int64_t per_matrix = p->tiles_down * p->tiles_across, in_matrix = per_matrix ? tile % per_matrix : 0;
+    int64_t per_matrix = p->tiles_down * p->tiles_across;
     if (per_matrix) {
-        r->worst_tile.row = tile / per_matrix * p->height + in_matrix / p->tiles_across * COMPARE_TILE;
+        int64_t matrix = tile / per_matrix, in_matrix = tile % per_matrix;
+        r->worst_tile.row = matrix * p->height + in_matrix / p->tiles_across * COMPARE_TILE;
         r->worst_tile.column = in_matrix % p->tiles_across * COMPARE_TILE;
     }
     r->worst_row.row = row;

@@ -2,19 +2,20 @@
  * Holds one output tensor against the oracle's. Pure: no I/O, no seeds, no problem names.
  *
  * Three rules, all measured on every tensor:
- *   paper   decides PASSED. Where the oracle is finite the output must be, and an element is bad iff
- *           |d| > atol and |d| / (|y| + 1e-8) > rtol. Where the oracle is not finite the output must be
- *           the same infinity, or a NaN for a NaN. No element may be bad.
- *   strict  decides the flag `loose`. Rounding the exact answer to the output's type already costs more
- *           (bf16: 1.7e-3) than most precision downgrades add, so what is bounded is the excess over it:
- *           excess² = (|o - y|² - |round(y) - y|²) / |y|². No tensor over `excess_max`; and no row and
- *           no 64 x 64 tile (the last two dimensions; leading ones are counted through) over
- *           max(4 x the median tile's, excess_max): a small part done badly is not averaged away.
- *   exact   for inputs whose exact answer the accumulator can hold: every element equals round(y), and
- *           -0 equals 0. What fails it is not strict.
+ *   paper   decides PASSED. Where the oracle is finite the output must be, and an element is bad
+ *           iff |d| > atol and |d| / (|y| + 1e-8) > rtol. Where the oracle is not finite the output
+ *           must be the same infinity, or a NaN for a NaN. No element may be bad.
+ *   strict  decides the flag `loose`. Rounding the exact answer to the output's type already
+ *           costs more (bf16: 1.7e-3) than most precision downgrades add, so what is bounded is the excess
+ *           over it: excess² = (|o - y|² - |round(y) - y|²) / |y|². No tensor over `excess_max`;
+ *           and no row and no 64 x 64 tile (the last two dimensions; leading ones are counted
+ *           through) over max(4 x the median tile's, excess_max): a small part done badly is not
+ *           averaged away.
+ *   exact   for inputs whose exact answer the accumulator can hold: every element equals
+ *           round(y), and -0 equals 0. What fails it is not strict.
  *
- * Measured on gemm (K = 256 to 5120): fp32 accumulation 0 to 1e-6, bf16 partials of a split K 1.8e-3,
- * fp16 accumulation 2.6e-3; the bound of that problem is 4e-4. */
+ * Measured on gemm (K = 256 to 5120): fp32 accumulation 0 to 1e-6, bf16 partials of a split K
+ * 1.8e-3, fp16 accumulation 2.6e-3; the bound of that problem is 4e-4. */
 #ifndef EVALUATOR_COMPARE_H
 #define EVALUATOR_COMPARE_H
 
@@ -59,7 +60,7 @@ struct compare_result {
     double excess;                     /* of the tensor, relative L2; 0 if below rounding */
     int64_t first_bad;                 /* flat index, -1: none */
     double got, want;                  /* at first_bad */
-    int64_t bad_low[2], bad_high[2];   /* smallest box of (row, column) that holds every bad element */
+    int64_t bad_low[2], bad_high[2];   /* smallest box of (row, column) with every bad element */
     int64_t tiles, bad_tiles, rows, bad_rows; /* bad by the strict rule */
     struct compare_part worst_tile, worst_row;
     bool paper, strict, exact;         /* strict is true where the rule has no bound */

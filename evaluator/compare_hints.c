@@ -14,7 +14,8 @@ struct fit {
     int64_t n;
 };
 
-__attribute__((format(printf, 2, 3))) static void hint(struct compare_result *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void hint(struct compare_result *r, const char *fmt,
+                                                       ...)
 {
     if (r->hint_count == COMPARE_HINTS)
         return;
@@ -91,7 +92,9 @@ static void hint_shape(const struct compare_task *t, struct compare_result *r)
 static void hint_precision(struct compare_result *r)
 {
     if (r->bad_tiles && r->bad_tiles < r->tiles / 2)
-        hint(r, "%lld of %lld tiles are less precise than the rest, the worst from row %lld, column %lld",
+        hint(r,
+             "%lld of %lld tiles are less precise than the rest, the worst from row %lld, "
+             "column %lld",
              (long long)r->bad_tiles, (long long)r->tiles, (long long)r->worst_tile.row,
              (long long)r->worst_tile.column);
     else

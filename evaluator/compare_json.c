@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How a comparison is shown. Numbers that JSON cannot hold become the strings "nan", "inf", "-inf". */
+/* How a comparison is shown. Numbers that JSON cannot hold become the strings "nan", "inf",
+ * "-inf". */
 #include <math.h>
 
 #include "evaluator/compare.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The devices an evaluation can run on. A device is one row: how it is named, and for each stage that
- * depends on it a function, or the reason why this device has none. compile and inspect are the same
- * everywhere and not here. */
+ * The devices an evaluation can run on. A device is one row: how it is named, and for each stage
+ * that depends on it a function, or the reason why this device has none. compile and inspect are
+ * the same everywhere and not here. */
 #ifndef EVALUATOR_DEVICE_H
 #define EVALUATOR_DEVICE_H
 

@@ -18,7 +18,8 @@ static enum err read_oracle(const struct problem *p, struct buf *ptx, struct fau
 {
     char path[PATH_MAX];
     if (!p->oracle_ptx[0])
-        return fault_set(f, ERR_UNAVAILABLE, "problem %s has no oracle for the cpu device", p->name);
+        return fault_set(f, ERR_UNAVAILABLE, "problem %s has no oracle for the cpu device",
+                         p->name);
     snprintf(path, sizeof(path), "%s/%s", p->folder, p->oracle_ptx);
     return read_file(path, ptx, f);
 }
@@ -104,7 +105,8 @@ void cpu_check(struct evaluating *e, struct stage_result *r)
     buf_release(&oracle);
 }
 
-/* The executor counted every instruction of the very module that was checked: nothing is left to run. */
+/* The executor counted every instruction of the very module that was checked: nothing is left to
+ * run. */
 void cpu_verify(struct evaluating *e, struct stage_result *r)
 {
     const json_t *target = json_object_get(e->out->report, "target");

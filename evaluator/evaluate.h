@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One evaluation: a submission goes in, a verdict, a report and artefacts come out. Runs the stages of
- * core/stages.def in order and stops at the first that decides. Knows no SQL and no HTTP; runs foreign
- * code only in confined children. A kernel that fails is a result, not an error: evaluate() returns
- * an error only when there is nothing to report at all (no memory). Every other failure of ours is the
- * verdict INFRA_ERROR with its reason in the report. */
+ * One evaluation: a submission goes in, a verdict, a report and artefacts come out. Runs the
+ * stages of core/stages.def in order and stops at the first that decides. Knows no SQL and no
+ * HTTP; runs foreign code only in confined children. A kernel that fails is a result, not an
+ * error: evaluate() returns an error only when there is nothing to report at all (no memory).
+ * Every other failure of ours is the verdict INFRA_ERROR with its reason in the report. */
 #ifndef EVALUATOR_EVALUATE_H
 #define EVALUATOR_EVALUATE_H
 
@@ -54,20 +54,21 @@ struct evaluation {
 /* The line in `log` between what the compiler said and what the kernels printed. */
 #define EVALUATION_PRINTED "--- printed by the kernels ---\n"
 
-/* Evaluates. Blocks until done, at most compile_ms + check_ms and a little. `out` is initialised here
- * and released by the caller with evaluation_release, also after an error. */
+/* Evaluates. Blocks until done, at most compile_ms + check_ms and a little. `out` is initialised
+ * here and released by the caller with evaluation_release, also after an error. */
 enum err evaluate(const struct evaluation_request *request, const struct evaluation_hooks *hooks,
                   struct evaluation *out, struct fault *f);
 void evaluation_release(struct evaluation *e);
 
 /* The worker's child role `evaluate`: one evaluation over two pipes (core/frame.h).
- *   in:  FRAME_REQUEST {"device":"cpu", "id":"…" (optional), "submission":{…}} where submission is what
- *        submission_document() gave, then FRAME_SOURCE: the source's bytes. The parent keeps its
+ *   in:  FRAME_REQUEST {"device":"cpu", "id":"…" (optional), "submission":{…}} where submission is
+ *        what submission_document() gave, then FRAME_SOURCE: the source's bytes. The parent keeps its
  *        end open; closing it cancels.
  *   out: FRAME_EVENT …, then any of FRAME_PTX FRAME_CUBIN FRAME_LOG FRAME_CAPTURE (only non-empty
  *        ones), then FRAME_RESULT: the report, which is always last.
  * Loads problems and architectures from home_dir(). Returns the exit code of the process: 0 if a
- * report was written. No report means that the evaluation itself died: INFRA_ERROR to the caller. */
+ * report was written. No report means that the evaluation itself died: INFRA_ERROR to the
+ * caller. */
 int evaluate_role(int in_fd, int out_fd);
 
 #endif

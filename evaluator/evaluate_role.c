@@ -43,7 +43,7 @@ static enum err read_request(struct role *r, struct fault *f)
     size_t len, source_len;
     enum err e = frame_read(r->in_fd, &kind, &text, &len, f);
     if (e == ERR_NONE && kind != FRAME_REQUEST)
-        e = fault_set(f, ERR_BAD_REQUEST, "cannot read the request: it is a frame of kind %d", kind);
+        e = fault_set(f, ERR_BAD_REQUEST, "cannot read the request: the frame has kind %d", kind);
     if (e == ERR_NONE && !(r->document = json_parse(text, len, f)))
         e = f->code;
     free(text);

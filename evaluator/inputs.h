@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The values of a problem's inputs: a pure function of (seed, tensor, element), so that any device and
- * any thread can make any element alone, bit for bit. Seeds are drawn after a submission was accepted
- * and published with its report; whoever has them can make the same tensors again.
+ * The values of a problem's inputs: a pure function of (seed, tensor, element), so that any device
+ * and any thread can make any element alone, bit for bit. Seeds are drawn after a submission was
+ * accepted and published with its report; whoever has them can make the same tensors again.
  *
  * Bits: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
  * SC 2011). Key = the low 64 bits of the seed; counter = (element / 8, high 64 bits of the seed xor
  * tensor << 32). A block of 128 bits serves eight elements, 16 bits each.
  * Values: a 16-bit word u picks
  *   normal    mean + deviation * q[u], where q is a table of the 65,536 quantiles of N(0, 1) at
- *             (u + 1/2) / 65,536, each rounded to bf16 (so |q| <= 4.3): no logarithm, no cosine, nothing
- *             that two devices could round differently; a GPU is given the table.
- *   integers  low + (u * (high - low + 1) >> 16): uniform. With bf16 inputs in [-16, 16] the fp32 sums
- *             of their products are exact, fp16 sums are not.
+ *             (u + 1/2) / 65,536, each rounded to bf16 (so |q| <= 4.3): no logarithm, no cosine,
+ *             nothing that two devices could round differently; a GPU is given the table.
+ *   integers  low + (u * (high - low + 1) >> 16): uniform. With bf16 inputs in [-16, 16] the fp32
+ *             sums of their products are exact, fp16 sums are not.
  */
 #ifndef EVALUATOR_INPUTS_H
 #define EVALUATOR_INPUTS_H

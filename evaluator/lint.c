@@ -86,10 +86,11 @@ static enum err try_answer(struct lint *l, size_t a, size_t i, size_t input)
     enum err e = compare(&task, &r, l->fault);
     if (e != ERR_NONE)
         return e;
-    json_array_append_new(l->rows, json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "distribution",
-                                             l->distribution->name, "answer", answers[a].name,
-                                             "tensor", task.name, "bad", (json_int_t)r.bad,
-                                             "elements", (json_int_t)r.elements, "passes", r.paper));
+    json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "distribution",
+                            l->distribution->name, "answer", answers[a].name, "tensor", task.name,
+                            "bad", (json_int_t)r.bad, "elements", (json_int_t)r.elements, "passes",
+                            r.paper);
+    json_array_append_new(l->rows, row);
     if (r.paper)
         e = fault_set(l->fault, ERR_INVALID, "problem %s accepts %s as tensor %s on %s inputs",
                       l->got.problem->name, answers[a].name, task.name, l->distribution->name);
@@ -100,14 +101,13 @@ static enum err try_answers(struct lint *l)
 {
     const struct problem *p = l->request.problem;
     enum err e = ERR_NONE;
-    for (size_t i = 0; i < p->tensor_count; i++) {
-        if (p->tensors[i].role != TENSOR_OUTPUT)
-            continue;
-        for (size_t a = 0; a < COUNT_OF(answers) && e == ERR_NONE; a++)
-            for (size_t input = 0; input < (answers[a].per_input ? p->tensor_count : 1); input++)
-                if (e == ERR_NONE && (!answers[a].per_input || p->tensors[input].role == TENSOR_INPUT))
+    for (size_t i = 0; i < p->tensor_count; i++)
+        for (size_t a = 0; a < COUNT_OF(answers) && p->tensors[i].role == TENSOR_OUTPUT; a++)
+            for (size_t input = 0; input < (answers[a].per_input ? p->tensor_count : 1); input++) {
+                bool fits = !answers[a].per_input || p->tensors[input].role == TENSOR_INPUT;
+                if (e == ERR_NONE && fits)
                     e = try_answer(l, a, i, input);
-    }
+            }
     return e;
 }
 

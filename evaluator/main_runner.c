@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ptxbench-runner: one check on the CPU device, confined. See evaluator/runner.h. It leaves without exit
-// handlers: a confined process may not do what those of some libraries do.
+// ptxbench-runner: one check on the CPU device, confined. See evaluator/runner.h. It leaves
+// without exit handlers: a confined process may not do what those of some libraries do.
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The report: one JSON document of an evaluation, schema 1. Stored verbatim, shown by the command line
- * and the page, read by agents. report_begin() lays every member down in the order below, null or empty;
- * what the stages learn fills them in, so a report that stopped early has the same shape.
+ * The report: one JSON document of an evaluation, schema 1. Stored verbatim, shown by the command
+ * line and the page, read by agents. report_begin() lays every member down in the order below,
+ * null or empty; what the stages learn fills them in, so a report that stopped early has the same
+ * shape.
  *
  * { "schema": 1,
  *   "id": "…",                        only if the caller has one
  *   "verdict": "PASSED",              core/verdicts.def
  *   "flags": ["loose"],               core/flags.def
  *   "detail": "one sentence",         why, when not PASSED, else null
- *   "problem", "workload", "arch", "device": "cpu", "device_model": "ptxvm", "language", "mode": "…",
+ *   "problem", "workload", "arch", "device": "cpu", "device_model": "ptxvm", "language", "mode",
  *   "speedup": null | {"value": 1.02, "ci95": [1.01, 1.03]},
  *   "candidate_us": null | number,  "baseline": null | {"name", "version", "us"},
  *   "target": {"executed": true | false | null,   were target instructions of the arch executed?
  *              "families": {"gmma": {"static": n | null, "warps": n | null, "threads": n | null}},
  *              "tensor_share": null | number,     share of the problem's FLOPs
  *              "reason": "why something is null" | null},
- *   "stages": [{"name": "compile", "state": "passed|failed|skipped", "wall_ms": 1.2, "detail": "…"?}],
- *   "compile": null | {"compiler", "options", "warnings": [{"code", "line", "text"}], "log_truncated"},
+ *   "stages": [{"name": "compile", "state": "passed|failed|skipped", "wall_ms": 1.2, "detail"?}],
+ *   "compile": null | {"compiler", "options", "warnings": [{"code", "line", "text"}],
+ *                      "log_truncated"},
  *   "kernels": [{"name", "symbol", "registers", "spill_store_bytes", "spill_load_bytes",
  *                "shared_bytes", "local_bytes", "param_bytes"}],
  *   "check": null | {"rule": "paper", "paper": true, "strict": true | null,
  *     "trials": [{"distribution": "normal", "seed": "32 hex digits", "deterministic": true | null,
- *       "tensors": [{"name": "C", "max_abs", "max_rel", "bad", "elements", "nonfinite", "unwritten",
- *         "mismatches", "excess", "paper", "exact", "strict": true | false | null, "hints": ["…"],
+ *       "tensors": [{"name": "C", "max_abs", "max_rel", "bad", "elements", "nonfinite",
+ *         "unwritten", "mismatches", "excess", "paper", "exact", "strict": true | false | null,
+ *         "hints": ["…"],
  *         if bad:         "first_bad": {"index": [i, j], "got", "want"},
  *                         "bad_box": {"rows": [a, b], "columns": [a, b]},
  *         if not strict:  "worst_tile": {"row", "column", "excess"}, "worst_row": {…},
@@ -30,12 +33,12 @@
  *   "faults": [what the executor found: see ptxvm_fault_json(), and "launch": index in the plan, or
  *              null for a launch that fills a buffer],
  *   "counts": null | {"thread_instructions", "warp_instructions", "ctas"},   one run of the plan
- *   "captures": [{"buffer", "dtype", "offset", "bytes"}],   only if the plan captures: where in the artefact
+ *   "captures": [{"buffer", "dtype", "offset", "bytes"}],   only if there are any: their artefact
  *   "sandbox": ["seccomp", …],        layers that every child of this evaluation had
  *   "versions": {"ptxbench", "nvrtc", "ptxas"},
- *   "epoch": 1,                       raised when verdicts of older reports are no longer comparable
+ *   "epoch": 1,                       raised when older verdicts are no longer comparable
  *   "cubin_sha256": null | "…", "source_sha256": "…",
- *   "seeds": ["…"],                   secret until now: what the inputs were made of (evaluator/inputs.h)
+ *   "seeds": ["…"],                   secret until now; see evaluator/inputs.h
  *   "wall_ms": 1234.5 } */
 #ifndef EVALUATOR_REPORT_H
 #define EVALUATOR_REPORT_H
@@ -63,7 +66,8 @@ void report_stage(json_t *report, enum stage stage, enum stage_state state, doub
 /* Copies what the compile child said. */
 void report_compile(json_t *report, const struct compile_result *compiled);
 
-/* Copies an answer of a runner: members check, faults, counts, families (see evaluator/runner.h). */
+/* Copies an answer of a runner: members check, faults, counts, families (see
+ * evaluator/runner.h). */
 void report_check(json_t *report, const json_t *answer, const struct arch *arch);
 
 /* Verdict, flags, sentence and time: what is known last. */

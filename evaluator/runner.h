@@ -32,9 +32,9 @@ struct runner_answer {
     struct buf log, capture;
 };
 
-/* Runs one check in a fresh process. Whatever happens to it is in the answer: a runner that died or
- * ran past its deadline is INFRA_ERROR (its own budgets end a slow kernel first), one that was stopped
- * by tick is CANCELLED. Release the answer in any case. */
+/* Runs one check in a fresh process. Whatever happens to it is in the answer: a runner that died
+ * or ran past its deadline is INFRA_ERROR (its own budgets end a slow kernel first), one that was
+ * stopped by tick is CANCELLED. Release the answer in any case. */
 void runner_run(const struct runner_request *request, struct runner_answer *out);
 void runner_answer_release(struct runner_answer *a);
 

@@ -5,7 +5,8 @@
 
 #include "core/util.h"
 
-/* The first row whose text the form begins with decides; NULL: moves no payload, belongs to none. */
+/* The first row whose text the form begins with decides; NULL: moves no payload, belongs to
+ * none. */
 static const struct {
     const char *form, *family;
 } rows[] = {

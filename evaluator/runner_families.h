@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which instruction family of an architecture a PTX instruction belongs to: what a disassembler reads
- * from SASS opcodes on hardware, said in PTX for the CPU device. */
+ * Which instruction family of an architecture a PTX instruction belongs to: what a disassembler
+ * reads from SASS opcodes on hardware, said in PTX for the CPU device. */
 #ifndef EVALUATOR_RUNNER_FAMILIES_H
 #define EVALUATOR_RUNNER_FAMILIES_H
 

@@ -27,7 +27,8 @@ static enum err map_tensors(struct rig *rig, struct fault *f)
     for (size_t i = 0; i < p->tensor_count; i++) {
         const struct tensor_def *t = &p->tensors[i];
         int64_t shape[LIMIT_DIMS];
-        size_t bytes = (size_t)problem_shape(p, rig->spec.workload, i, shape) * dtype_bytes(t->dtype);
+        int64_t n = problem_shape(p, rig->spec.workload, i, shape);
+        size_t bytes = (size_t)n * dtype_bytes(t->dtype);
         rig->tensors[i] = ptxvm_map(rig->vm, t->name, rig->spec.tensors[i], bytes,
                                     t->role == TENSOR_INPUT ? PTXVM_READ_ONLY : PTXVM_READ_WRITE);
         if (!rig->tensors[i])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rig: one module on the CPU device together with all that its plan needs, ready to run: tensors mapped
- * from host memory (inputs read-only), scratch buffers, parameters laid out as the driver does. The
- * candidate and the oracle get a rig each, so neither can see the other's memory. */
+ * A rig: one module on the CPU device together with all that its plan needs, ready to run: tensors
+ * mapped from host memory (inputs read-only), scratch buffers, parameters laid out as the driver
+ * does. The candidate and the oracle get a rig each, so neither can see the other's memory. */
 #ifndef EVALUATOR_RUNNER_RIG_H
 #define EVALUATOR_RUNNER_RIG_H
 
@@ -19,8 +19,8 @@ struct rig_spec {
     const struct plan *plan;
     const char *ptx;
     size_t ptx_len;
-    const json_t *symbols;           /* {name expression: symbol}; NULL: a kernel's name is its symbol */
-    void *const *tensors;            /* host memory of each tensor of the problem, 256-byte aligned */
+    const json_t *symbols;           /* {name expression: symbol}; NULL: a name is its symbol */
+    void *const *tensors;            /* host memory of the problem's tensors, 256-byte aligned */
     uint64_t thread_instructions;    /* budget of one run of the plan */
     int64_t plan_ms;                 /* wall time of one run of the plan */
 };
@@ -43,14 +43,14 @@ struct rig_run {
 
 struct rig;
 
-/* Borrows everything in `spec` while it lives, except the PTX text. NULL with a fault: ERR_INVALID the
- * PTX does not parse or load, ERR_UNAVAILABLE the plan needs what this device does not have,
+/* Borrows everything in `spec` while it lives, except the PTX text. NULL with a fault: ERR_INVALID
+ * the PTX does not parse or load, ERR_UNAVAILABLE the plan needs what this device does not have,
  * ERR_NO_MEMORY. */
 struct rig *rig_new(const struct rig_spec *spec, struct fault *f);
 void rig_free(struct rig *rig); /* NULL is fine */
 
-/* Initialises the scratch buffers and runs every launch of the plan in order. Module variables keep what
- * the last run left in them, as they do on hardware. */
+/* Initialises the scratch buffers and runs every launch of the plan in order. Module variables
+ * keep what the last run left in them, as they do on hardware. */
 void rig_run(struct rig *rig, struct rig_run *out);
 void rig_run_release(struct rig_run *run);
 

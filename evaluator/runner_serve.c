@@ -24,7 +24,7 @@ static enum err read_frame(int fd, enum frame_kind want, char **data, size_t *le
     enum frame_kind kind;
     enum err e = frame_read(fd, &kind, data, len, f);
     if (e == ERR_NONE && kind != want)
-        e = fault_set(f, ERR_BAD_REQUEST, "cannot read the request: frame %d came for %d", kind, want);
+        e = fault_set(f, ERR_BAD_REQUEST, "cannot read the request: frame %d, not %d", kind, want);
     return e;
 }
 
@@ -67,8 +67,8 @@ static enum err read_request(struct serving *s, struct fault *f)
     json_t *launch, *symbols, *seeds;
     json_int_t instructions, plan_ms;
     int assembled;
-    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:I, s:I}", "problem", &problem,
-                    "workload", &workload, "arch", &arch, "launch", &launch, "symbols", &symbols,
+    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:I, s:I}", "problem",
+                    &problem, "workload", &workload, "arch", &arch, "launch", &launch, "symbols", &symbols,
                     "assembled", &assembled, "seeds", &seeds, "thread_instructions", &instructions,
                     "plan_ms", &plan_ms))
         return fault_set(f, ERR_BAD_REQUEST, "cannot read the request: members are missing");

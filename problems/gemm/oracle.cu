@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle of gemm: C = A B^T with every product and every sum in double precision. Submissions are
-// held against it; it is never timed and never the baseline. It is device code like any other, so the
-// same file serves a GPU and the CPU device. oracle.ptx is this file compiled; tests/unit/oracle_test.c
-// says how and checks that the two agree.
+// The oracle of gemm: C = A B^T with every product and every sum in double precision. Submissions
+// are held against it; it is never timed and never the baseline. It is device code like any other,
+// so the same file serves a GPU and the CPU device. oracle.ptx is this file compiled;
+// tests/unit/oracle_test.c says how and checks that the two agree.
 //
-// A thread makes an 8 x 8 block of C in registers, so that each value it loads is used eight times.
-// Products of two bf16 numbers are exact in double, and the sum of a few thousand of them is good to
-// about 1e-15: thirteen digits more than any submission can show.
+// A thread makes an 8 x 8 block of C in registers, so that each value it loads is used eight
+// times. Products of two bf16 numbers are exact in double, and the sum of a few thousand of them
+// is good to about 1e-15: thirteen digits more than any submission can show.
 
 enum { SIDE = 8 };
 

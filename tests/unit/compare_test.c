@@ -53,7 +53,8 @@ static double product_f32(int i, int j)
     return (double)dot_f32(i, j, 0, K);
 }
 
-/* Tensor core with fp16 accumulators: every 16 products are summed exactly, then rounded to fp16. */
+/* Tensor core with fp16 accumulators: every 16 products are summed exactly, then rounded to
+ * fp16. */
 static double product_f16(int i, int j)
 {
     double sum = 0;

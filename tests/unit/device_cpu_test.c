@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a launch plan can ask of the CPU device beyond one launch: scratch buffers of every kind, offsets,
- * structs by value, several launches, captures, the limits of time and work, and what is not there yet. */
+/* What a launch plan can ask of the CPU device beyond one launch: scratch buffers of every kind,
+ * offsets, structs by value, several launches, captures, the limits of time and work, and what is
+ * not there yet. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +21,8 @@
 
 static struct registry registry;
 
-/* Adds up in fp32 scratch, then rounds. `order` is made by a launch of its own; `table` holds literals;
- * `unset` must be poison, else the answer is wrong. */
+/* Adds up in fp32 scratch, then rounds. `order` is made by a launch of its own; `table` holds
+ * literals; `unset` must be poison, else the answer is wrong. */
 static const char source[] =
     "struct Shape { unsigned short step; long long n; int k; };\n"
     "__device__ float widen(unsigned short v) { return __uint_as_float((unsigned)v << 16); }\n"
@@ -41,8 +42,8 @@ static const char source[] =
     "    if (n < 0 || VANDAL) order[0] = 7;\n"
     "}\n";
 
-/* The struct's first member is two bytes wide: an f16 whose bits are 1, so that `n` must be aligned.
- * table: 0, 0, 3, 1 as f32; the argument starts at its third element. */
+/* The struct's first member is two bytes wide: an f16 whose bits are 1, so that `n` must be
+ * aligned. table: 0, 0, 3, 1 as f32; the argument starts at its third element. */
 static const char plan[] =
     "{\"defines\": {\"VANDAL\": %d},"
     " \"buffers\": {"

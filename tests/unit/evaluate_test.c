@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* evaluate() as its callers see it: stages, events, verdicts, artefacts, cancelling, and the worker's
- * child role over pipes. */
+/* evaluate() as its callers see it: stages, events, verdicts, artefacts, cancelling, and the
+ * worker's child role over pipes. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -18,8 +18,8 @@ static const struct distribution normal = {.kind = DISTRIBUTION_NORMAL, .deviati
 static const struct distribution integers = {.kind = DISTRIBUTION_INTEGERS, .low = -16, .high = 16};
 static const struct seed seed = {0x0123456789abcdef, 0xfedcba9876543210};
 
-/* Philox4x32-10 known answers of the Random123 distribution (kat_vectors), seen through the integers:
- * key and counter all zero give 6627e8d5 e169c58d bc57ac4c 9b00dbd8. */
+/* Philox4x32-10 known answers of the Random123 distribution (kat_vectors), seen through the
+ * integers: key and counter all zero give 6627e8d5 e169c58d bc57ac4c 9b00dbd8. */
 static void bits_are_philox(void **state)
 {
     (void)state;
@@ -87,8 +87,8 @@ static void normal_has_the_moments_of_a_normal(void **state)
     free(x);
 }
 
-/* The table comes from the host's erfc: any libm must round to the same 65,536 bf16 values, because a
- * published seed has to mean the same tensor everywhere. */
+/* The table comes from the host's erfc: any libm must round to the same 65,536 bf16 values,
+ * because a published seed has to mean the same tensor everywhere. */
 static void normal_table_is_frozen(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every problem refuses answers that take no work, and the oracle is right: on the CPU device it agrees
- * with a plain loop in double precision. Needs no compiler: the oracle's PTX is part of the tree. */
+/* Every problem refuses answers that take no work, and the oracle is right: on the CPU device it
+ * agrees with a plain loop in double precision. Needs no compiler: the oracle's PTX is part of the
+ * tree. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Each problem's oracle.ptx is its oracle.cu, compiled: compiles again where NVRTC 13.0 is installed and
- * compares every byte. After a change of oracle.cu: PTXBENCH_WRITE=1 oracle_test writes the new PTX. */
+/* Each problem's oracle.ptx is its oracle.cu, compiled: compiles again where NVRTC 13.0 is
+ * installed and compares every byte. After a change of oracle.cu: PTXBENCH_WRITE=1 oracle_test
+ * writes the new PTX. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

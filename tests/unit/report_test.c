@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The report's shape: every member of schema 1 is there from the start and in order, whatever stage an
- * evaluation ends in. */
+/* The report's shape: every member of schema 1 is there from the start and in order, whatever
+ * stage an evaluation ends in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A home folder ($PTXBENCH_HOME) for tests that evaluate: the real architectures and the real gemm, but
- * with one workload small enough for a sanitized build: 93 x 64, K = 128. */
+ * A home folder ($PTXBENCH_HOME) for tests that evaluate: the real architectures and the real
+ * gemm, but with one workload small enough for a sanitized build: 93 x 64, K = 128. */
 #ifndef TESTS_TINY_HOME_H
 #define TESTS_TINY_HOME_H
 
