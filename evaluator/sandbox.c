@@ -155,8 +155,10 @@ enum err sandbox_enter(const struct sandbox_spec *spec, struct fault *f)
     if (!limit_resources(spec))
         return fault_set(f, ERR_UNAVAILABLE, "cannot confine: limits: %s", strerror(errno));
     sandbox_mark(SANDBOX_LAYER_RLIMITS);
-    sandbox_namespaces(spec);
-    sandbox_files(spec);
+    if (spec->role != SANDBOX_GPU) {
+        sandbox_namespaces(spec);
+        sandbox_files(spec);
+    }
     for (int cap = 0; cap < 64; cap++) /* what is still permitted goes with the user id */
         prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
     if (!sandbox_become_nobody())
@@ -166,6 +168,7 @@ enum err sandbox_enter(const struct sandbox_spec *spec, struct fault *f)
     limit_tasks(spec);
     prctl(PR_SET_DUMPABLE, 0);
     die_with_parent(parent);
-    sandbox_landlock(spec);
+    if (spec->role != SANDBOX_GPU) /* it would not hold for the driver's threads */
+        sandbox_landlock(spec);
     return sandbox_seccomp(spec, f);
 }

@@ -17,7 +17,8 @@ enum {
     C = 1 << SANDBOX_COMPILE,
     A = 1 << SANDBOX_ASSEMBLE,
     V = 1 << SANDBOX_COMPUTE,
-    ALL = C | A | V,
+    G = 1 << SANDBOX_GPU,
+    ALL = C | A | V | G,
 };
 
 /* What must hold of one argument: its bits under `mask` equal `value`. */
@@ -25,6 +26,7 @@ enum condition {
     ANY,
     READS_ONLY_1, /* open flags without writing or creating */
     READS_ONLY_2,
+    NO_CREATE_2,
     EMPTY_PATH_3,   /* about a descriptor, not a path */
     THREAD_0,       /* clone flags of a thread */
     NO_NAMESPACE_0, /* clone flags without a new namespace */
@@ -47,6 +49,7 @@ static const struct {
 } conditions[] = {
     [READS_ONLY_1] = {1, WRITING, 0},
     [READS_ONLY_2] = {2, WRITING, 0},
+    [NO_CREATE_2] = {2, O_CREAT | O_TRUNC | O_APPEND, 0},
     [EMPTY_PATH_3] = {3, UINT32_MAX, AT_EMPTY_PATH},
     [THREAD_0] = {0, THREAD | NAMESPACES, THREAD},
     [NO_NAMESPACE_0] = {0, NAMESPACES, 0},
@@ -76,13 +79,13 @@ static const struct row rows[] = {
     {CALL(mmap), ALL, ANY}, {CALL(munmap), ALL, ANY}, {CALL(mprotect), ALL, ANY},
     {CALL(mremap), ALL, ANY}, {CALL(madvise), ALL, ANY}, {CALL(brk), ALL, ANY},
     /* threads, signals, time */
-    {CALL(clone), C | V, THREAD_0}, {CALL(clone), A, NO_NAMESPACE_0}, {CALL(futex), ALL, ANY},
+    {CALL(clone), C | V | G, THREAD_0}, {CALL(clone), A, NO_NAMESPACE_0}, {CALL(futex), ALL, ANY},
     {CALL(set_robust_list), ALL, ANY}, {CALL(get_robust_list), ALL, ANY},
     {CALL(set_tid_address), ALL, ANY}, {CALL(rseq), ALL, ANY}, {CALL(membarrier), ALL, ANY},
     {CALL(sched_yield), ALL, ANY}, {CALL(sched_getaffinity), ALL, ANY},
     {CALL(rt_sigaction), ALL, ANY}, {CALL(rt_sigprocmask), ALL, ANY},
     {CALL(rt_sigreturn), ALL, ANY}, {CALL(sigaltstack), ALL, ANY},
-    {CALL(restart_syscall), ALL, ANY}, {CALL(tgkill), C | V, SELF_0}, {CALL(tgkill), A, ANY},
+    {CALL(restart_syscall), ALL, ANY}, {CALL(tgkill), C | V | G, SELF_0}, {CALL(tgkill), A, ANY},
     {CALL(getpid), ALL, ANY}, {CALL(gettid), ALL, ANY}, {CALL(getppid), ALL, ANY},
     {CALL(getuid), ALL, ANY}, {CALL(geteuid), ALL, ANY}, {CALL(getgid), ALL, ANY},
     {CALL(getegid), ALL, ANY}, {CALL(clock_gettime), ALL, ANY}, {CALL(clock_getres), ALL, ANY},
@@ -98,6 +101,12 @@ static const struct row rows[] = {
     {CALL(unlink), A, ANY}, {CALL(unlinkat), A, ANY}, {CALL(openat), A, ANY},
     {CALL(open), A, ANY}, {CALL(creat), A, ANY}, {CALL(kill), A, ANY},
     {CALL(prctl), A, SET_DEATH_0}, {CALL(memfd_create), A, ANY},
+    /* the CUDA driver: devices, its own files, descriptors from the keeper */
+    {CALL(ioctl), G, ANY}, {CALL(recvmsg), G, ANY}, {CALL(sendmsg), G, ANY},
+    {CALL(openat), G, NO_CREATE_2}, {CALL(newfstatat), G, ANY}, {CALL(stat), G, ANY},
+    {CALL(access), G, ANY}, {CALL(readlink), G, ANY}, {CALL(getdents64), G, ANY},
+    {CALL(eventfd2), G, ANY}, {CALL(pipe2), G, ANY}, {CALL(dup), G, ANY}, {CALL(mincore), G, ANY},
+    {CALL(sched_setaffinity), G, ANY}, {CALL(statx), G, ANY},
 };
 
 /* Files by name, where only harmless ones can be seen. */
@@ -143,6 +152,8 @@ enum err sandbox_seccomp(const struct sandbox_spec *spec, struct fault *f)
         ok = add_rows(filter, path_rows, COUNT_OF(path_rows), role);
     /* "Not there" makes the C library fall back to clone, whose flags can be looked at. */
     ok = ok && seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
+    if (ok && spec->role == SANDBOX_GPU) /* the driver's threads as well */
+        ok = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) == 0;
     int rc = ok ? seccomp_load(filter) : -ENOMEM;
     if (filter)
         seccomp_release(filter);

@@ -151,13 +151,14 @@ static int64_t axis(const struct problem *p, const struct workload *w, const cha
 struct baseline *baseline_new(const struct baseline_library *library, const struct driver_device *d,
                               const struct problem *p, const struct workload *w, struct fault *f)
 {
-    for (size_t i = 0; i < COUNT_OF(products); i++) {
+    for (size_t i = 0; i < COUNT_OF(products) && library->handle; i++) {
         const struct product *x = &products[i];
         if (!strcmp(p->name, x->problem))
             return plan(library, d, (uint64_t)axis(p, w, x->rows), (uint64_t)axis(p, w, x->columns),
                         (uint64_t)axis(p, w, x->inner), f);
     }
-    fault_set(f, ERR_UNAVAILABLE, "there is no baseline for problem %s", p->name);
+    fault_set(f, ERR_UNAVAILABLE, "there is no baseline for problem %s%s", p->name,
+              library->handle ? "" : ": cuBLAS is not loaded");
     return NULL;
 }
 

