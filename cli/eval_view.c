@@ -47,7 +47,7 @@ void view_event(void *arg, const json_t *event)
 {
     FILE *out = arg;
     const char *state = text_of(event, "state");
-    if (strcmp(text_of(event, "kind"), "stage") || !strcmp(state, "started"))
+    if (strcmp(text_of(event, "kind"), "stage") != 0 || !strcmp(state, "started"))
         return;
     bool skipped = !strcmp(state, "skipped"), passed = !strcmp(state, "passed");
     fprintf(out, "  %-9s %s%-8s%s", text_of(event, "stage"),
@@ -136,7 +136,7 @@ static void print_fault(FILE *out, const json_t *report)
         json_object_foreach((json_t *)fault, key, value) {
             char *text = json_is_string(value) ? strdup(json_string_value(value))
                                                : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-            if (text && *text && strcmp(key, "detail")) {
+            if (text && *text && strcmp(key, "detail") != 0) {
                 text_sanitize(text);
                 fprintf(out, "    %-12s %s\n", key, text);
             }
