@@ -34,16 +34,18 @@ static inline uint64_t brev_64(uint64_t a)
     return (uint64_t)brev_32((uint32_t)a) << 32 | brev_32((uint32_t)(a >> 32));
 }
 
-/* Bit fields: position and length are 8 bits each; a field may reach past the top. */
-static inline uint64_t bfe(uint64_t a, uint32_t pos, uint32_t len, uint32_t bits, bool is_signed)
+/* Bit fields may reach past the top. Position and length are 8 bits each, but for the 64-bit forms,
+ * whose behaviour beyond 255 the manual leaves open, the hardware looks at all of them. */
+static inline uint64_t bfe(uint64_t a, uint64_t pos, uint64_t len, uint32_t bits, bool is_signed)
 {
-    pos &= 0xff, len &= 0xff;
+    if (bits == 32)
+        pos &= 0xff, len &= 0xff;
     if (len == 0)
         return 0;
-    uint32_t top = pos + len - 1 < bits - 1 ? pos + len - 1 : bits - 1;
+    uint64_t top = pos + len - 1 < bits - 1 ? pos + len - 1 : bits - 1;
     bool sign = is_signed && (a >> top & 1);
     uint64_t field = pos < bits ? a >> pos : 0;
-    uint32_t have = pos < bits ? (len < bits - pos ? len : bits - pos) : 0;
+    uint64_t have = pos < bits ? (len < bits - pos ? len : bits - pos) : 0;
     uint64_t mask = have >= 64 ? UINT64_MAX : (UINT64_C(1) << have) - 1;
     return (field & mask) | (sign ? ~mask : 0);
 }

@@ -283,12 +283,14 @@ static bool decode_set(struct decoder *d, const struct row *row)
         vm_set_pred(w, op->d, exec, bits);                                                         \
         return op + 1;                                                                             \
     }
+/* Zeros count as normal. */
 #define TESTP(kind, T, exponent, mantissa)                                                         \
     CLASS(finite_##kind, T, (a & exponent) != exponent)                                            \
     CLASS(infinite_##kind, T, (a & (exponent | mantissa)) == exponent)                             \
     CLASS(number_##kind, T, (a & (exponent | mantissa)) <= exponent)                               \
     CLASS(notanumber_##kind, T, (a & (exponent | mantissa)) > exponent)                            \
-    CLASS(normal_##kind, T, (a & exponent) != exponent && (a & exponent) != 0)                     \
+    CLASS(normal_##kind, T,                                                                        \
+          (a & exponent) != exponent && ((a & exponent) != 0 || (a & mantissa) == 0))              \
     CLASS(subnormal_##kind, T, (a & exponent) == 0 && (a & mantissa) != 0)
 TESTP(f32, uint32_t, 0x7f800000u, 0x007fffffu)
 TESTP(f64, uint64_t, UINT64_C(0x7ff0000000000000), UINT64_C(0x000fffffffffffff))

@@ -177,12 +177,31 @@ static uint64_t int_to_float(int64_t v, uint32_t aux)
 
 /* ---- one value ---- */
 
+/* NaNs are the canonical one, but for what the hardware was seen to do: from f64 the sign stays, to
+ * tf32 the payload is cut, to zero where the result is clamped. */
+static uint64_t convert_nan(uint64_t bits, uint32_t aux)
+{
+    enum ptx_type to = to_type(aux);
+    if (aux & AUX_SAT)
+        return 0;
+    if (to == PTX_TYPE_tf32 && from_type(aux) == PTX_TYPE_f32 && !(aux & AUX_RELU))
+        return bits & 0xffffe000;
+    if (to == PTX_TYPE_f64)
+        return f64_bits(read_float(from_type(aux), bits, aux));
+    uint32_t sign = from_type(aux) == PTX_TYPE_f64 && !(aux & AUX_RELU) ? (uint32_t)(bits >> 63) : 0;
+    const struct float_format *f = format_of(to);
+    return to == PTX_TYPE_tf32 ? NAN_F32
+                               : f->nan | sign << (f->exponent_bits + f->mantissa_bits);
+}
+
 static uint64_t convert(uint64_t bits, uint32_t aux)
 {
     enum ptx_type from = from_type(aux), to = to_type(aux);
     bool from_float = ptx_type_class(from) == 'f', to_float = ptx_type_class(to) == 'f';
     if (from_float) {
         double v = read_float(from, bits, aux);
+        if (v != v && to_float)
+            return convert_nan(bits, aux);
         if (!to_float)
             return (uint64_t)float_to_int(v, aux);
         if (aux & AUX_INTEGRAL) {
@@ -267,7 +286,7 @@ UNARY(f32_from_u32, float, uint32_t, a)
 UNARY(f64_from_s32, double, int32_t, a)
 UNARY(f64_from_u32, double, uint32_t, a)
 UNARY(f64_from_f32, double, float, a)
-UNARY(f32_from_f64, float, double, f32_canonical((float)a))
+UNARY(f32_from_f64, float, double, f32_narrow(a))
 UNARY(s32_from_f32_zero, int32_t, float, f32_to_s32(a))
 UNARY(u32_from_u16, uint32_t, uint32_t, a & 0xffff)
 UNARY(s32_from_s16, uint32_t, uint32_t, (int16_t)a)

@@ -169,7 +169,8 @@ static inline float any_nan(float a, float b, float r)
 
 static inline float xor_sign(float a, float b, float r)
 {
-    return f32_from((f32_bits(r) & 0x7fffffff) | ((f32_bits(a) ^ f32_bits(b)) & 0x80000000));
+    uint32_t sign = (f32_bits(a) ^ f32_bits(b)) & 0x80000000;
+    return f32_from(r != r ? NAN_F32 : (f32_bits(r) & 0x7fffffff) | sign);
 }
 
 static inline double min_f64_number(double a, double b)

@@ -25,7 +25,7 @@ static inline uint64_t hi_s64(int64_t a, int64_t b)
     return (uint64_t)((wide_unsigned)((wide_signed)a * b) >> 64);
 }
 
-/* Division: x / 0 gives all ones as the hardware does, x % 0 gives x, INT_MIN / -1 wraps. */
+/* Division: x / 0 and x % 0 give all ones as on the hardware, INT_MIN / -1 wraps. */
 #define DIVIDES(T, NAME, overflows, wrapped)                                                       \
     static inline T div_##NAME(T a, T b)                                                           \
     {                                                                                              \
@@ -33,7 +33,7 @@ static inline uint64_t hi_s64(int64_t a, int64_t b)
     }                                                                                              \
     static inline T rem_##NAME(T a, T b)                                                           \
     {                                                                                              \
-        return b == 0 ? a : (overflows) ? 0 : (T)(a % b);                                          \
+        return b == 0 ? (T)-1 : (overflows) ? 0 : (T)(a % b);                                      \
     }
 DIVIDES(uint16_t, u16, false, 0)
 DIVIDES(uint32_t, u32, false, 0)

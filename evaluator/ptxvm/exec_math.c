@@ -34,11 +34,11 @@ LANE_WISE(exp_2, exp2f(a))
 LANE_WISE(tan_h, tanhf(a))
 
 /* The f64 forms look at the upper half of the operand only and leave the lower half of the result
- * zero; they start Newton iterations. Subnormals count as zero. */
-static double upper_half(double v)
+ * zero; they start Newton iterations. With `flush` subnormals count as zero. */
+static double upper_half(double v, bool flush)
 {
-    double r = f64_from(f64_bits(v) & ~UINT64_C(0xffffffff));
-    return (f64_bits(r) >> 52 & 0x7ff) ? r : f64_from(f64_bits(r) & (UINT64_C(1) << 63));
+    uint64_t r = f64_bits(v) & ~UINT64_C(0xffffffff);
+    return f64_from(flush && !(r >> 52 & 0x7ff) ? r & (UINT64_C(1) << 63) : r);
 }
 
 #define SEED(name, value)                                                                          \
@@ -50,8 +50,8 @@ static double upper_half(double v)
         {                                                                                          \
             if (!ACTIVE(exec, i))                                                                  \
                 continue;                                                                          \
-            double a = upper_half(ra[i]);                                                          \
-            d[i] = upper_half(value);                                                              \
+            double a = upper_half(ra[i], op->aux);                                                          \
+            d[i] = upper_half(value, op->aux);                                                              \
         }                                                                                          \
         return op + 1;                                                                             \
     }
@@ -98,9 +98,9 @@ const struct row rows_math[] = {
     APPROX("lg2", log_2),
     APPROX("ex2", exp_2),
     {"tanh.approx.f32", "f:f", tan_h, NULL, 0},
-    {"rcp.approx.ftz.f64", "g:g", rcp_f64, NULL, 0},
+    {"rcp.approx.ftz.f64", "g:g", rcp_f64, NULL, 1},
     {"rsqrt.approx.f64", "g:g", rsqrt_f64, NULL, 0},
-    {"rsqrt.approx.ftz.f64", "g:g", rsqrt_f64, NULL, 0},
+    {"rsqrt.approx.ftz.f64", "g:g", rsqrt_f64, NULL, 1},
     {"nanosleep", NULL, nanosleep_lanes, decode_sleep, 0},
     {"createpolicy", NULL, NULL, decode_policy, 0},
     ROWS_END,

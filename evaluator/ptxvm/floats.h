@@ -72,6 +72,13 @@ static inline float f32_canonical(float v)
     return f32_from(v != v ? NAN_F32 : f32_bits(v));
 }
 
+/* The same for a double made narrower: the sign of a NaN stays. */
+static inline float f32_narrow(double v)
+{
+    float f = (float)v;
+    return f32_from(f != f ? (f32_bits(f) & 0x80000000) | NAN_F32 : f32_bits(f));
+}
+
 /* [0, 1]; NaN and negative zero give +0. */
 static inline float f32_saturate(float v)
 {
@@ -103,7 +110,7 @@ static inline float f16_widen(uint32_t h)
     uint32_t magnitude = (h & 0x7fff) << 13;
     uint32_t u = f32_bits(f32_from(magnitude) * f32_from(0x77800000));
     u = (h & 0x7c00) == 0x7c00 ? magnitude | 0x7f800000 : u;
-    return f32_from(u | (h & 0x8000) << 16);
+    return f32_from(u > 0x7f800000 ? NAN_F32 : u | (h & 0x8000) << 16);
 }
 
 /* To nearest even; NaN gives 0x7fff. */

@@ -305,14 +305,14 @@ MODEL(m_u64_f32, f32_bits((float)a))
 MODEL(m_u64_f64, f64_bits((double)a))
 MODEL(m_s64_f16, h_round((long double)(int64_t)a, &format_f16))
 MODEL(m_f32_f64, f64_bits(F(a)))
-MODEL(m_f64_f32, B((float)f64_from(a)))
+MODEL(m_f64_f32, isnan(f64_from(a)) ? NAN_F32 | (a >> 63) << 31 : f32_bits((float)f64_from(a)))
 MODEL(m_rmi_f32, B(floorf(F(a))))
 MODEL(m_bf16x2, float_narrow(F(b), &format_bf16, ROUND_NEAREST, false) | float_narrow(F(a), &format_bf16, ROUND_NEAREST, false) << 16)
 MODEL(m_f16_rz, float_narrow(F(a), &format_f16, ROUND_ZERO, false))
 MODEL(m_e4m3, float_narrow(F(b), &format_e4m3, ROUND_NEAREST, true) | float_narrow(F(a), &format_e4m3, ROUND_NEAREST, true) << 8)
 MODEL(m_e5m2_f16, float_narrow(float_widen(a & 0xff, &format_e5m2), &format_f16, ROUND_NEAREST, false) |
                       float_narrow(float_widen(a >> 8 & 0xff, &format_e5m2), &format_f16, ROUND_NEAREST, false) << 16)
-MODEL(m_tf32, isnan(F(a)) ? NAN_F32 : isinf(F(a)) ? a : (a + 0x1000) & 0xffffe000)
+MODEL(m_tf32, isnan(F(a)) ? a & 0xffffe000 : isinf(F(a)) ? a : (a + 0x1000) & 0xffffe000)
 MODEL(m_pack, (uint32_t)(int32_t)fmax(-32768, fmin(32767, (double)(int32_t)a)) << 16 |
                   ((uint32_t)(int32_t)fmax(-32768, fmin(32767, (double)(int32_t)b)) & 0xffff))
 

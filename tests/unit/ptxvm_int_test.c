@@ -38,11 +38,11 @@ MODEL(m_sad_u32, c + (a > b ? a - b : b - a))
 MODEL(m_sad_s32, c + (u64)(S32(a) > S32(b) ? S32(a) - S32(b) : S32(b) - S32(a)))
 MODEL(m_div_u32, b ? a / b : 0xffffffff)
 MODEL(m_div_s32, b ? S32(a) / S32(b) : -1)
-MODEL(m_rem_u32, b ? a % b : a)
-MODEL(m_rem_s32, b ? S32(a) % S32(b) : S32(a))
+MODEL(m_rem_u32, b ? a % b : UINT64_MAX)
+MODEL(m_rem_s32, b ? S32(a) % S32(b) : -1)
 MODEL(m_div_u64, b ? a / b : UINT64_MAX)
 MODEL(m_div_s64, b ? (s64)((wide)(s64)a / (s64)b) : -1)
-MODEL(m_rem_s64, b ? (s64)((wide)(s64)a % (s64)b) : (s64)a)
+MODEL(m_rem_s64, b ? (s64)((wide)(s64)a % (s64)b) : -1)
 MODEL(m_div_s16, S16(b) ? S16(a) / S16(b) : -1)
 MODEL(m_min_s32, S32(a) < S32(b) ? a : b)
 MODEL(m_max_u64, a > b ? a : b)
@@ -127,7 +127,7 @@ static u64 m_bfe(u64 a, u64 b, u64 c, int msb, bool is_signed)
 }
 static u64 m_bfe_u32(u64 a, u64 b, u64 c) { return m_bfe(a, b, c, 31, false); }
 static u64 m_bfe_s32(u64 a, u64 b, u64 c) { return m_bfe(a, b, c, 31, true); }
-static u64 m_bfe_s64(u64 a, u64 b, u64 c) { return m_bfe(a, b, c, 63, true); }
+static u64 m_bfe_s64(u64 a, u64 b, u64 c) { return m_bfe(a, b > 255 ? 255 : b, c > 255 ? 255 : c, 63, true); }
 
 /* bfi with field a into 0x5a5a5a5a at b, length c */
 static u64 m_bfi(u64 a, u64 b, u64 c)
