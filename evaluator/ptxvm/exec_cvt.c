@@ -177,21 +177,20 @@ static uint64_t int_to_float(int64_t v, uint32_t aux)
 
 /* ---- one value ---- */
 
-/* NaNs are the canonical one, but for what the hardware was seen to do: from f64 the sign stays, to
- * tf32 the payload is cut, to zero where the result is clamped. */
+/* NaNs are the canonical one, but for what the hardware was seen to do: from f64 the sign stays,
+ * .rna to tf32 cuts the payload, and clamped results are zero. */
 static uint64_t convert_nan(uint64_t bits, uint32_t aux)
 {
     enum ptx_type to = to_type(aux);
     if (aux & AUX_SAT)
         return 0;
-    if (to == PTX_TYPE_tf32 && from_type(aux) == PTX_TYPE_f32 && !(aux & AUX_RELU))
-        return bits & 0xffffe000;
+    if (to == PTX_TYPE_tf32)
+        return mode_of(aux) == ROUND_AWAY ? bits & 0xffffe000 : NAN_F32 & 0xffffe000;
     if (to == PTX_TYPE_f64)
         return f64_bits(read_float(from_type(aux), bits, aux));
     uint32_t sign = from_type(aux) == PTX_TYPE_f64 && !(aux & AUX_RELU) ? (uint32_t)(bits >> 63) : 0;
     const struct float_format *f = format_of(to);
-    return to == PTX_TYPE_tf32 ? NAN_F32
-                               : f->nan | sign << (f->exponent_bits + f->mantissa_bits);
+    return f->nan | sign << (f->exponent_bits + f->mantissa_bits);
 }
 
 static uint64_t convert(uint64_t bits, uint32_t aux)
