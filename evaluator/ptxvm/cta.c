@@ -253,6 +253,12 @@ static void describe_wait(struct buf *text, struct warp *w, const struct group *
             arrived += vm_count(b->arrived[i]);
         buf_addf(text, "at barrier %u (%u of %u threads)", g->wait_for, arrived,
                  b->expected ? b->expected : w->cta->run->threads);
+    } else if (g->wait == WAIT_WARPGROUP) {
+        buf_adds(text, "for the other warps of its warpgroup");
+    } else if (g->wait == WAIT_REGISTERS) {
+        buf_addf(text, "for %u registers a thread", g->wait_for);
+    } else if (g->wait == WAIT_MBARRIER) {
+        buf_addf(text, "for the mbarrier at 0x%x", g->wait_for);
     } else {
         buf_addf(text, "for lanes 0x%08x of the warp", g->wait_for & w->live & ~g->mask);
     }

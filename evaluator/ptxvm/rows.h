@@ -12,7 +12,7 @@
 #define ROWS_HAVE_AVX2 0
 #endif
 
-#define EXEC_FAST(X) X(int) X(bits) X(float) X(compare) X(cvt) X(half) X(memory)
+#define EXEC_FAST(X) X(int) X(bits) X(float) X(compare) X(cvt) X(half) X(memory) X(wgmma)
 #define EXEC_PLAIN(X) X(move) X(flow) X(barrier) X(warp) X(atom) X(math)
 
 #define DECLARE(name) extern const struct row rows_##name[];

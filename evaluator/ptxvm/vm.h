@@ -167,7 +167,14 @@ struct frame {
     unsigned char *rows;
 };
 
-enum wait { WAIT_NONE, WAIT_BARRIER, WAIT_WARP };
+enum wait {
+    WAIT_NONE,
+    WAIT_BARRIER,
+    WAIT_WARP,
+    WAIT_WARPGROUP, /* for the other warps of four, at the same op */
+    WAIT_REGISTERS, /* for others to give registers back */
+    WAIT_MBARRIER,  /* for a phase of the mbarrier at wait_for */
+};
 
 /* Lanes of a warp at one place. */
 struct group {
