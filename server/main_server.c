@@ -17,6 +17,7 @@
 #include "server/hub.h"
 #include "server/metrics.h"
 #include "server/pool.h"
+#include "server/reaper.h"
 
 enum {
     OTHER_FILES = 256, /* descriptors beside client connections */
@@ -44,6 +45,8 @@ static const struct {
     {"http-threads", "N", "threads that speak HTTP (default 2)", 'T'},
     {"db-threads", "N", "threads that speak SQL, each with a connection (default 4)", 'D'},
     {"queued-limit", "N", "unfinished submissions per owner (default 100)", 'q'},
+    {"lease-ms", "MS", "how long a silent worker keeps its job (default 30000)", 'L'},
+    {"reap-ms", "MS", "between two looks for jobs of lost workers (default 10000)", 'R'},
     {"verbose", NULL, "log every request", 'v'},
     {"version", NULL, "print the version", 'V'},
     {"help", NULL, "print this", 'h'},
@@ -102,6 +105,10 @@ static enum err set_option(struct options *o, int key, const char *value, struct
         return set_number(value, 1, MOST_THREADS, &c->db_threads, f);
     case 'q':
         return set_number(value, 1, MOST_LIMIT, &c->queued_limit, f);
+    case 'L':
+        return set_number(value, 1, MOST_LIMIT, &c->lease_ms, f);
+    case 'R':
+        return set_number(value, 1, MOST_LIMIT, &c->reap_ms, f);
     case 'v':
         o->verbose = true;
         return ERR_NONE;
@@ -122,7 +129,9 @@ static enum err read_options(int argc, char **argv, struct options *o, struct fa
                                 .port = 8080,
                                 .http_threads = 2,
                                 .db_threads = 4,
-                                .queued_limit = DEFAULT_QUEUED_LIMIT};
+                                .queued_limit = DEFAULT_QUEUED_LIMIT,
+                                .lease_ms = 30000,
+                                .reap_ms = 10000};
     struct option longs[COUNT_OF(table) + 1] = {0};
     for (size_t i = 0; i < COUNT_OF(table); i++)
         longs[i] = (struct option){table[i].name, table[i].takes ? required_argument : no_argument,
@@ -202,6 +211,21 @@ static void stop(struct service *s, struct http *http)
     registry_release(&s->registry);
 }
 
+/* Sweeps the queue until one of the signals comes. */
+static int wait_for_signal(const sigset_t *signals, const struct config *config)
+{
+    struct reaper reaper;
+    reaper_init(&reaper, config);
+    int got;
+    do {
+        int ms = reaper_turn(&reaper);
+        struct timespec wait = {ms / 1000, ms % 1000 * 1000000L};
+        got = sigtimedwait(signals, NULL, &wait);
+    } while (got < 0);
+    reaper_release(&reaper);
+    return got;
+}
+
 int main(int argc, char **argv)
 {
     static struct options o;
@@ -230,9 +254,7 @@ int main(int argc, char **argv)
     if (e) {
         log_error("cannot start", "detail=\"%s\"", fault.detail);
     } else {
-        int got;
-        sigwait(&signals, &got);
-        log_info("stopping", "signal=%d", got);
+        log_info("stopping", "signal=%d", wait_for_signal(&signals, &o.config));
     }
     stop(&service, http);
     return e ? 1 : 0;

@@ -33,7 +33,8 @@ struct config {
     struct cidr proxies[SERVICE_PROXIES];
     int proxy_count;
     int http_threads, db_threads;
-    int queued_limit; /* unfinished submissions per owner */
+    int queued_limit;      /* unfinished submissions per owner */
+    int lease_ms, reap_ms; /* of workers; between two looks for lost jobs */
 };
 
 struct service {
