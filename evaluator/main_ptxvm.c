@@ -97,12 +97,18 @@ static bool read_buffer(struct arguments *a, const char *s)
 }
 
 static const struct option options[] = {
-    {"entry", required_argument, NULL, 'e'},  {"grid", required_argument, NULL, 'g'},
-    {"block", required_argument, NULL, 'b'},  {"shared", required_argument, NULL, 's'},
-    {"buffer", required_argument, NULL, 'm'}, {"arg", required_argument, NULL, 'a'},
-    {"dump", required_argument, NULL, 'd'},   {"count", no_argument, NULL, 'c'},
-    {"seed", required_argument, NULL, 'S'},   {"threads", required_argument, NULL, 't'},
-    {"budget", required_argument, NULL, 'B'}, {"deadline", required_argument, NULL, 'D'},
+    {"entry", required_argument, NULL, 'e'},
+    {"grid", required_argument, NULL, 'g'},
+    {"block", required_argument, NULL, 'b'},
+    {"shared", required_argument, NULL, 's'},
+    {"buffer", required_argument, NULL, 'm'},
+    {"arg", required_argument, NULL, 'a'},
+    {"dump", required_argument, NULL, 'd'},
+    {"count", no_argument, NULL, 'c'},
+    {"seed", required_argument, NULL, 'S'},
+    {"threads", required_argument, NULL, 't'},
+    {"budget", required_argument, NULL, 'B'},
+    {"deadline", required_argument, NULL, 'D'},
     {NULL, 0, NULL, 0},
 };
 
@@ -113,19 +119,39 @@ static bool read_option(struct arguments *a, int option, const char *value)
     if (numeric && !read_number(value, &n))
         return false;
     switch (option) {
-    case 'e': a->entry = value; return true;
-    case 'g': return read_dims(value, a->grid);
-    case 'b': return read_dims(value, a->block);
-    case 's': a->shared_bytes = n; return true;
-    case 'm': return read_buffer(a, value);
-    case 'a': return a->arg_count < LIMIT_ARGS && (a->args[a->arg_count++] = value);
-    case 'd': return a->dump_count < MAX_DUMPS && (a->dumps[a->dump_count++] = value);
-    case 'c': a->count = true; return true;
-    case 'S': a->options.seed = n; return true;
-    case 't': a->options.threads = (int)n; return true;
-    case 'B': a->options.instruction_budget = n; return true;
-    case 'D': a->options.deadline_ms = (int64_t)n; return true;
-    default: return false;
+    case 'e':
+        a->entry = value;
+        return true;
+    case 'g':
+        return read_dims(value, a->grid);
+    case 'b':
+        return read_dims(value, a->block);
+    case 's':
+        a->shared_bytes = n;
+        return true;
+    case 'm':
+        return read_buffer(a, value);
+    case 'a':
+        return a->arg_count < LIMIT_ARGS && (a->args[a->arg_count++] = value);
+    case 'd':
+        return a->dump_count < MAX_DUMPS && (a->dumps[a->dump_count++] = value);
+    case 'c':
+        a->count = true;
+        return true;
+    case 'S':
+        a->options.seed = n;
+        return true;
+    case 't':
+        a->options.threads = (int)n;
+        return true;
+    case 'B':
+        a->options.instruction_budget = n;
+        return true;
+    case 'D':
+        a->options.deadline_ms = (int64_t)n;
+        return true;
+    default:
+        return false;
     }
 }
 

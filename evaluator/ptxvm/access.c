@@ -48,13 +48,13 @@ unsigned char *access_shared(struct warp *w, const struct op *op, int lane, uint
 {
     const struct cta *c = w->cta;
     uint64_t offset = address - VM_SHARED_START;
-    if (address >= VM_SHARED_START && offset <= c->shared_bytes &&
-        n <= c->shared_bytes - offset && (address & (align - 1)) == 0)
+    if (address >= VM_SHARED_START && offset <= c->shared_bytes && n <= c->shared_bytes - offset &&
+        (address & (align - 1)) == 0)
         return c->shared + offset;
-    enum ptxvm_kind kind = (address & (align - 1)) ? PTXVM_MISALIGNED
+    enum ptxvm_kind kind = (address & (align - 1))     ? PTXVM_MISALIGNED
                            : address >> VM_WINDOW_BITS ? PTXVM_WRONG_SPACE
-                           : mode == ACCESS_READ     ? PTXVM_OUT_OF_BOUNDS_READ
-                                                     : PTXVM_OUT_OF_BOUNDS_WRITE;
+                           : mode == ACCESS_READ       ? PTXVM_OUT_OF_BOUNDS_READ
+                                                       : PTXVM_OUT_OF_BOUNDS_WRITE;
     stop_access(w, op, lane, kind, address, n, "shared");
     return NULL;
 }
@@ -66,10 +66,10 @@ bool access_local(struct warp *w, const struct op *op, int lane, uint64_t addres
     if (address >= VM_LOCAL_START && address <= end && n <= end - address &&
         (address & (align - 1)) == 0)
         return true;
-    enum ptxvm_kind kind = (address & (align - 1)) ? PTXVM_MISALIGNED
+    enum ptxvm_kind kind = (address & (align - 1))     ? PTXVM_MISALIGNED
                            : address >> VM_WINDOW_BITS ? PTXVM_WRONG_SPACE
-                           : mode == ACCESS_READ     ? PTXVM_OUT_OF_BOUNDS_READ
-                                                     : PTXVM_OUT_OF_BOUNDS_WRITE;
+                           : mode == ACCESS_READ       ? PTXVM_OUT_OF_BOUNDS_READ
+                                                       : PTXVM_OUT_OF_BOUNDS_WRITE;
     stop_access(w, op, lane, kind, address, n, "local");
     return false;
 }
@@ -87,10 +87,9 @@ bool access_copy(struct warp *w, const struct op *op, int lane, uint64_t address
             memcpy(&to[i], (char *)local_word(w, lane, offset) + (offset & 3), 1);
             continue;
         }
-        const unsigned char *from =
-            window == VM_SHARED_WINDOW >> VM_WINDOW_BITS
-                ? access_shared(w, op, lane, offset, 1, 1, ACCESS_READ)
-                : access_global(w, op, lane, address, 1, 1, ACCESS_READ);
+        const unsigned char *from = window == VM_SHARED_WINDOW >> VM_WINDOW_BITS
+                                        ? access_shared(w, op, lane, offset, 1, 1, ACCESS_READ)
+                                        : access_global(w, op, lane, address, 1, 1, ACCESS_READ);
         if (!from)
             return false;
         to[i] = *from;

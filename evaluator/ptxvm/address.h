@@ -6,13 +6,13 @@
 #include "evaluator/ptxvm/lanes.h"
 
 enum {
-    AUX_BYTES = 0xff,       /* of an element */
-    AUX_NARROW = 1 << 8,    /* 32-bit base register */
-    AUX_ABSOLUTE = 1 << 9,  /* no base register */
-    AUX_FRAME = 1 << 10,    /* relative to the frame's local memory */
+    AUX_BYTES = 0xff,      /* of an element */
+    AUX_NARROW = 1 << 8,   /* 32-bit base register */
+    AUX_ABSOLUTE = 1 << 9, /* no base register */
+    AUX_FRAME = 1 << 10,   /* relative to the frame's local memory */
     AUX_ORDERED = 1 << 11,
-    AUX_SIGN = 1 << 12,     /* extend bytes or halves by sign … */
-    AUX_SIGN16 = 1 << 13,   /* … to 16 bits only */
+    AUX_SIGN = 1 << 12,   /* extend bytes or halves by sign … */
+    AUX_SIGN16 = 1 << 13, /* … to 16 bits only */
 };
 
 static inline void address_rows(const struct warp *w, const struct op *op, uint64_t out[VM_LANES])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * First line of an exec_*_avx2.c, which then includes its exec_*.c: what follows is compiled for
- * AVX2 and FMA under other table names. Headers come first, so that only handlers get that target. */
+ * AVX2 and FMA under other table names. Headers come first, so that only handlers get that target.
+ */
 #ifndef EVALUATOR_PTXVM_AVX2_H
 #define EVALUATOR_PTXVM_AVX2_H
 
@@ -10,6 +11,7 @@
 
 #define ROWS_NAME(name) rows_##name##_avx2
 #include "evaluator/ptxvm/lanes.h"
+#include "evaluator/ptxvm/convert.h"
 #include "evaluator/ptxvm/floats.h"
 #include "evaluator/ptxvm/rows.h"
 

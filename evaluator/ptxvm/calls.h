@@ -9,7 +9,7 @@
  * a row (place: offset in the frame or in the constants). */
 struct passed {
     bool in_row, is_constant;
-    uint32_t width;  /* of the row: bytes of a lane */
+    uint32_t width; /* of the row: bytes of a lane */
     uint32_t bytes;
     uint32_t place;
 };
@@ -28,7 +28,8 @@ static inline struct passed passed_unpack(uint32_t what, uint32_t place)
                            .place = what >> 29 & 1 ? place & ~UINT32_C(1) : place};
 }
 
-/* Handler of a function without a body that the device provides (vprintf, __assertfail), or NULL. */
+/* Handler of a function without a body that the device provides (vprintf, __assertfail), or NULL.
+ */
 handler *call_external_find(const char *name);
 extern handler run_call_unknown;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A function of a PTX module as an array of ops: looks up the row of each instruction's form, lets it
- * emit, allocates slots, resolves branches. */
+ * A function of a PTX module as an array of ops: looks up the row of each instruction's form, lets
+ * it emit, allocates slots, resolves branches. */
 #include "evaluator/ptxvm/decode.h"
 
 #include <stdarg.h>

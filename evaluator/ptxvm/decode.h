@@ -3,7 +3,8 @@
  * handler. A new family of instructions is one more exec_*.c and its line in decode_rows.c.
  *
  * While a function is decoded, references carry a tag and name virtual registers; regalloc.c turns
- * them into places. Anything about an operand that does not fit is an error, never a wild access. */
+ * them into places. Anything about an operand that does not fit is an error, never a wild access.
+ */
 #ifndef EVALUATOR_PTXVM_DECODE_H
 #define EVALUATOR_PTXVM_DECODE_H
 
@@ -23,8 +24,8 @@ struct decoder;
 struct row;
 typedef bool decode_fn(struct decoder *d, const struct row *row);
 
-/* What a form is. `form` is either a whole form without ".rn" (then `shape` and `run` say all) or the
- * beginning of one, up to a '.', with a `decode` function; the longest that fits is taken.
+/* What a form is. `form` is either a whole form without ".rn" (then `shape` and `run` say all) or
+ * the beginning of one, up to a '.', with a `decode` function; the longest that fits is taken.
  *
  * Shape: results, ':', operands. p predicate, h 16 bits, w 32, f 32 as float, d 64, g 64 as double,
  * q 128, i immediate (into imm). "w:ww" is d = row, a, b = rows. */
@@ -35,7 +36,10 @@ struct row {
     uint32_t aux;
 };
 
-#define ROWS_END {NULL, NULL, NULL, NULL, 0}
+#define ROWS_END                                                                                   \
+    {                                                                                              \
+        NULL, NULL, NULL, NULL, 0                                                                  \
+    }
 
 /* Row for a form, or NULL: not executed yet. */
 const struct row *row_find(const struct ptx_form *form);
@@ -70,7 +74,7 @@ struct decoder {
     int widen_count;
     uint32_t pending[DECODE_PENDING];
     uint32_t pending_count;
-    bool counted;       /* the running instruction has its counting op */
+    bool counted; /* the running instruction has its counting op */
     struct fault *fault;
 };
 
@@ -86,8 +90,8 @@ uint32_t decode_temp(struct decoder *d, enum width width);
 /* Row of a constant. REF_NONE on error. */
 uint32_t decode_constant(struct decoder *d, uint64_t lo, uint64_t hi, enum width width);
 
-/* Operands. Each returns REF_NONE after decode_error. `type` is what the instruction reads: registers
- * must have its width (or, `relaxed`, may be wider). */
+/* Operands. Each returns REF_NONE after decode_error. `type` is what the instruction reads:
+ * registers must have its width (or, `relaxed`, may be wider). */
 uint32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum ptx_type type);
 uint32_t decode_source_relaxed(struct decoder *d, const struct ptx_operand *o, enum ptx_type type);
 uint32_t decode_result(struct decoder *d, const struct ptx_operand *o, enum ptx_type type);
@@ -102,13 +106,14 @@ bool decode_immediate(struct decoder *d, const struct ptx_operand *o, int64_t *v
 const struct ptx_operand *decode_elements(struct decoder *d, const struct ptx_operand *o,
                                           uint32_t *count);
 
-/* Where a variable lies: an address, or (`frame_relative`) an offset from the frame's local base. */
+/* Where a variable lies: an address, or (`frame_relative`) an offset from the frame's local base.
+ */
 bool decode_variable(struct decoder *d, uint32_t var, uint64_t *address, bool *frame_relative);
 /* Base register and offset of a memory operand into op fields a and imm. */
 struct place {
     uint32_t base; /* REF_NONE: absolute */
     int64_t offset;
-    bool narrow;         /* base is a 32-bit register */
+    bool narrow; /* base is a 32-bit register */
     bool frame_relative;
     enum ptx_space space; /* of the variable named; NONE for a register */
 };
@@ -135,7 +140,6 @@ bool regalloc(struct decoder *d);
 /* Ops that others put in front of or behind theirs. */
 extern handler run_unsupported, run_end, run_pred_not, run_zext_64, run_sext_64, run_trunc_32,
     run_local_address, run_sreg, run_mov_32, run_mov_64, run_mov_128, run_pred_and, run_pred_or,
-    run_pred_xor, run_bra, run_brx,
-    run_exit, run_ret;
+    run_pred_xor, run_bra, run_brx, run_exit, run_ret;
 
 #endif

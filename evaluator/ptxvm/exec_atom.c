@@ -42,9 +42,12 @@ static uint64_t float_step(enum ptx_type type, uint64_t x, uint64_t y, bool flus
 static bool is_less(enum ptx_type type, uint64_t x, uint64_t y)
 {
     switch (type) {
-    case PTX_TYPE_s32: return (int32_t)x < (int32_t)y;
-    case PTX_TYPE_s64: return (int64_t)x < (int64_t)y;
-    default: return x < y;
+    case PTX_TYPE_s32:
+        return (int32_t)x < (int32_t)y;
+    case PTX_TYPE_s64:
+        return (int64_t)x < (int64_t)y;
+    default:
+        return x < y;
     }
 }
 
@@ -54,22 +57,37 @@ static uint64_t step(uint32_t aux, uint64_t x, uint64_t y, uint64_t z, bool flus
     enum ptx_type type = (enum ptx_type)(aux >> AUX_TYPE & 0xff);
     enum action what = (enum action)(aux >> AUX_ACTION);
     switch (what) {
-    case DO_EXCH: return y;
-    case DO_CAS: return x == y ? z : x;
-    case DO_AND: return x & y;
-    case DO_OR: return x | y;
-    case DO_XOR: return x ^ y;
-    case DO_INC: return x >= y ? 0 : x + 1;
-    case DO_DEC: return x == 0 || x > y ? y : x - 1;
-    default: break;
+    case DO_EXCH:
+        return y;
+    case DO_CAS:
+        return x == y ? z : x;
+    case DO_AND:
+        return x & y;
+    case DO_OR:
+        return x | y;
+    case DO_XOR:
+        return x ^ y;
+    case DO_INC:
+        return x >= y ? 0 : x + 1;
+    case DO_DEC:
+        return x == 0 || x > y ? y : x - 1;
+    default:
+        break;
     }
     switch (type) {
-    case PTX_TYPE_f16: return half_step(what, (uint32_t)x, (uint32_t)y, &format_f16);
-    case PTX_TYPE_bf16: return half_step(what, (uint32_t)x, (uint32_t)y, &format_bf16);
-    case PTX_TYPE_f16x2: return pair_step(what, (uint32_t)x, (uint32_t)y, &format_f16);
-    case PTX_TYPE_bf16x2: return pair_step(what, (uint32_t)x, (uint32_t)y, &format_bf16);
-    case PTX_TYPE_f32: case PTX_TYPE_f64: return float_step(type, x, y, flush);
-    default: break;
+    case PTX_TYPE_f16:
+        return half_step(what, (uint32_t)x, (uint32_t)y, &format_f16);
+    case PTX_TYPE_bf16:
+        return half_step(what, (uint32_t)x, (uint32_t)y, &format_bf16);
+    case PTX_TYPE_f16x2:
+        return pair_step(what, (uint32_t)x, (uint32_t)y, &format_f16);
+    case PTX_TYPE_bf16x2:
+        return pair_step(what, (uint32_t)x, (uint32_t)y, &format_bf16);
+    case PTX_TYPE_f32:
+    case PTX_TYPE_f64:
+        return float_step(type, x, y, flush);
+    default:
+        break;
     }
     return what == DO_ADD ? x + y : is_less(type, x, y) == (what == DO_MIN) ? x : y;
 }
@@ -90,9 +108,12 @@ static uint64_t update(unsigned char *p, uint32_t bytes, uint32_t aux, uint64_t 
                        bool flush)
 {
     switch (bytes) {
-    case 2: EXCHANGE(uint16_t)
-    case 4: EXCHANGE(uint32_t)
-    default: EXCHANGE(uint64_t)
+    case 2:
+        EXCHANGE(uint16_t)
+    case 4:
+        EXCHANGE(uint32_t)
+    default:
+        EXCHANGE(uint64_t)
     }
 }
 
@@ -191,11 +212,16 @@ static bool is_allowed(enum action what, enum ptx_type type)
     switch (what) {
     case DO_CAS:
         return bits >= 16 && class != 'p' && class != 'f';
-    case DO_EXCH: case DO_AND: case DO_OR: case DO_XOR:
+    case DO_EXCH:
+    case DO_AND:
+    case DO_OR:
+    case DO_XOR:
         return bits >= 32 && class != 'f' && (bits <= 64 || what == DO_EXCH);
-    case DO_INC: case DO_DEC:
+    case DO_INC:
+    case DO_DEC:
         return type == PTX_TYPE_u32;
-    case DO_MIN: case DO_MAX:
+    case DO_MIN:
+    case DO_MAX:
         return class == 'f' ? type != PTX_TYPE_f64 && type != PTX_TYPE_f32 && bits >= 16
                             : (class == 'u' || class == 's') && bits >= 32;
     default:
@@ -259,9 +285,9 @@ static bool decode_atomic(struct decoder *d, const struct row *row)
         return false;
     op->aux = aux;
     address_set(op, &place);
-    op->c = REF_FIXED(shared                           ? PTX_SPACE_SHARED
+    op->c = REF_FIXED(shared                         ? PTX_SPACE_SHARED
                       : form_has(d, PTX_WORD_global) ? PTX_SPACE_GLOBAL
-                                                       : PTX_SPACE_NONE);
+                                                     : PTX_SPACE_NONE);
     for (uint32_t k = 0; k < result_count; k++)
         if (!decode_list(d, results[k], true))
             return false;

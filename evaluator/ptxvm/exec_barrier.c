@@ -84,7 +84,8 @@ static bool uniform(struct warp *w, const struct op *op, uint32_t exec, uint32_t
     EACH_LANE if (ACTIVE(exec, i) && row[i] != row[first])
     {
         stop_at(w, op, i, PTXVM_FAULT, PTXVM_BAD_BARRIER,
-                "lanes of a warp name different barriers or counts (%u and %u)", row[first], row[i]);
+                "lanes of a warp name different barriers or counts (%u and %u)", row[first],
+                row[i]);
         return false;
     }
     *value = row[first];
@@ -184,12 +185,12 @@ static bool decode_barrier(struct decoder *d, const struct row *row)
     if (n < (reduces ? 3u : 1u) || last - at > 2 || last <= at)
         return decode_error(d, "%u operands", n);
     uint32_t number = decode_source(d, &d->operands[at], PTX_TYPE_u32);
-    uint32_t count = !number         ? REF_NONE
+    uint32_t count = !number          ? REF_NONE
                      : last - at == 2 ? decode_source(d, &d->operands[at + 1], PTX_TYPE_u32)
                                       : decode_constant(d, 0, 0, WIDTH_32);
-    uint32_t pred = reduces && count ? decode_pred(d, &d->operands[n - 1])
-                                     : REF_FIXED(VM_PRED_FALSE);
-    uint32_t result = !reduces || !pred ? REF_NONE
+    uint32_t pred =
+        reduces && count ? decode_pred(d, &d->operands[n - 1]) : REF_FIXED(VM_PRED_FALSE);
+    uint32_t result = !reduces || !pred  ? REF_NONE
                       : kind == BAR_POPC ? decode_result(d, &d->operands[0], PTX_TYPE_u32)
                                          : decode_pred_result(d, &d->operands[0]);
     if (!count || !pred || (reduces && !result))
@@ -204,8 +205,8 @@ static bool decode_barrier(struct decoder *d, const struct row *row)
 
 static bool decode_warp_sync(struct decoder *d, const struct row *row)
 {
-    uint32_t mask = decode_count_is(d, 1) ? decode_source(d, &d->operands[0], PTX_TYPE_b32)
-                                          : REF_NONE;
+    uint32_t mask =
+        decode_count_is(d, 1) ? decode_source(d, &d->operands[0], PTX_TYPE_b32) : REF_NONE;
     struct op *op = mask ? decode_emit(d, row->run) : NULL;
     if (op)
         op->a = mask;

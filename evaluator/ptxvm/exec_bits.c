@@ -112,20 +112,17 @@ static inline uint32_t prmt(uint32_t a, uint32_t b, uint32_t selector)
 /* Selectors of the special modes of prmt by the low two bits of c (PTX manual, table of prmt). */
 enum prmt_mode { PRMT_F4E, PRMT_B4E, PRMT_RC8, PRMT_ECL, PRMT_ECR, PRMT_RC16 };
 static const uint16_t prmt_selectors[][4] = {
-    [PRMT_F4E] = {0x3210, 0x4321, 0x5432, 0x6543},
-    [PRMT_B4E] = {0x5670, 0x6701, 0x7012, 0x0123},
-    [PRMT_RC8] = {0x0000, 0x1111, 0x2222, 0x3333},
-    [PRMT_ECL] = {0x3210, 0x3211, 0x3222, 0x3333},
-    [PRMT_ECR] = {0x0000, 0x1110, 0x2210, 0x3210},
-    [PRMT_RC16] = {0x1010, 0x3232, 0x1010, 0x3232},
+    [PRMT_F4E] = {0x3210, 0x4321, 0x5432, 0x6543}, [PRMT_B4E] = {0x5670, 0x6701, 0x7012, 0x0123},
+    [PRMT_RC8] = {0x0000, 0x1111, 0x2222, 0x3333}, [PRMT_ECL] = {0x3210, 0x3211, 0x3222, 0x3333},
+    [PRMT_ECR] = {0x0000, 0x1110, 0x2210, 0x3210}, [PRMT_RC16] = {0x1010, 0x3232, 0x1010, 0x3232},
 };
 
 static inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
 {
     uint32_t r = 0;
     for (int k = 0; k < 8; k++)
-        r |= (table >> k & 1 ? VM_FULL : 0) & (k & 4 ? a : ~a) & (k & 2 ? b : ~b) &
-             (k & 1 ? c : ~c);
+        r |=
+            (table >> k & 1 ? VM_FULL : 0) & (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
     return r;
 }
 
@@ -142,10 +139,10 @@ static inline uint32_t funnel_right(uint32_t lo, uint32_t hi, uint32_t n)
 /* ---- logic and shifts ---- */
 
 #define LOGIC(S, T, MASK)                                                                          \
-    BINARY(and_##S, T, T, T, a & b)                                                                \
+    BINARY(and_##S, T, T, T, a &b)                                                                 \
     BINARY(or_##S, T, T, T, a | b)                                                                 \
     BINARY(xor_##S, T, T, T, a ^ b)                                                                \
-    UNARY(not_##S, T, T, ~a & (T)MASK)                                                             \
+    UNARY(not_##S, T, T, ~a &(T)MASK)                                                              \
     UNARY(cnot_##S, T, T, a == 0)
 LOGIC(16, uint32_t, 0xffff)
 LOGIC(32, uint32_t, UINT32_MAX)
@@ -230,7 +227,7 @@ static bool decode_bfi(struct decoder *d, const struct row *row)
 
 TERNARY(lop3_any, uint32_t, uint32_t, uint32_t, uint32_t, lop3(a, b, c, (uint32_t)op->imm))
 TERNARY(lop3_xor3, uint32_t, uint32_t, uint32_t, uint32_t, a ^ b ^ c)
-TERNARY(lop3_and3, uint32_t, uint32_t, uint32_t, uint32_t, a & b & c)
+TERNARY(lop3_and3, uint32_t, uint32_t, uint32_t, uint32_t, a &b &c)
 TERNARY(lop3_or3, uint32_t, uint32_t, uint32_t, uint32_t, a | b | c)
 TERNARY(lop3_and_or, uint32_t, uint32_t, uint32_t, uint32_t, (a & b) | c)
 TERNARY(lop3_and_xor, uint32_t, uint32_t, uint32_t, uint32_t, (a & b) ^ c)
@@ -240,7 +237,7 @@ static const struct {
     uint8_t table;
     handler *run;
 } lop3_common[] = {
-    {0x96, lop3_xor3}, {0x80, lop3_and3}, {0xfe, lop3_or3},
+    {0x96, lop3_xor3},   {0x80, lop3_and3},    {0xfe, lop3_or3},
     {0xea, lop3_and_or}, {0x6a, lop3_and_xor}, {0xca, lop3_select},
 };
 
@@ -281,7 +278,10 @@ SELECT(64, uint64_t)
 
 /* ---- rows ---- */
 
-#define BITS(form, S, shape, run) {form ".b" S, shape, run, NULL, 0}
+#define BITS(form, S, shape, run)                                                                  \
+    {                                                                                              \
+        form ".b" S, shape, run, NULL, 0                                                           \
+    }
 #define SIZES(form, shape16, shape32, shape64, name)                                               \
     BITS(form, "16", shape16, name##_16), BITS(form, "32", shape32, name##_32),                    \
         BITS(form, "64", shape64, name##_64)
@@ -289,13 +289,15 @@ SELECT(64, uint64_t)
     {"selp." type, letter ":" letter letter "p", selp_##S, NULL, 0},                               \
         {"slct." type ".s32", letter ":" letter letter "w", slct_##S##_s32, NULL, 0},              \
         {"slct." type ".f32", letter ":" letter letter "f", slct_##S##_f32, NULL, 0},              \
-        {"slct.ftz." type ".f32", letter ":" letter letter "f", slct_##S##_f32, NULL, 0}
+    {                                                                                              \
+        "slct.ftz." type ".f32", letter ":" letter letter "f", slct_##S##_f32, NULL, 0             \
+    }
 
 const struct row ROWS_NAME(bits)[] = {
     SIZES("and", "h:hh", "w:ww", "d:dd", and),
     SIZES("or", "h:hh", "w:ww", "d:dd", or),
     SIZES("xor", "h:hh", "w:ww", "d:dd", xor),
-    SIZES("not", "h:h", "w:w", "d:d", not),
+    SIZES("not", "h:h", "w:w", "d:d", not ),
     SIZES("cnot", "h:h", "w:w", "d:d", cnot),
     SIZES("shl", "h:hw", "w:ww", "d:dw", shl),
     {"shr.b16", "h:hw", shr_u16, NULL, 0},
@@ -346,9 +348,16 @@ const struct row ROWS_NAME(bits)[] = {
     {"prmt.b32.ecr", "w:www", prmt_mode, NULL, PRMT_ECR},
     {"prmt.b32.rc16", "w:www", prmt_mode, NULL, PRMT_RC16},
     {"lop3.b32", NULL, lop3_any, decode_lop3_row, 0},
-    SELECTS("b16", "h", 32), SELECTS("u16", "h", 32), SELECTS("s16", "h", 32),
-    SELECTS("b32", "w", 32), SELECTS("u32", "w", 32), SELECTS("s32", "w", 32),
-    SELECTS("f32", "f", 32), SELECTS("b64", "d", 64), SELECTS("u64", "d", 64),
-    SELECTS("s64", "d", 64), SELECTS("f64", "g", 64),
+    SELECTS("b16", "h", 32),
+    SELECTS("u16", "h", 32),
+    SELECTS("s16", "h", 32),
+    SELECTS("b32", "w", 32),
+    SELECTS("u32", "w", 32),
+    SELECTS("s32", "w", 32),
+    SELECTS("f32", "f", 32),
+    SELECTS("b64", "d", 64),
+    SELECTS("u64", "d", 64),
+    SELECTS("s64", "d", 64),
+    SELECTS("f64", "g", 64),
     ROWS_END,
 };

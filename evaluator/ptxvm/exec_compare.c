@@ -10,10 +10,10 @@
 /* ---- comparisons: one handler for each kind of operand and test ---- */
 
 #define AS_IS(v) (v)
-#define LOW(v) ((v) & 0xffff)
-#define F16_LOW(v) f16_widen((v) & 0xffff)
+#define LOW(v) ((v)&0xffff)
+#define F16_LOW(v) f16_widen((v)&0xffff)
 #define F16_HIGH(v) f16_widen((v) >> 16)
-#define BF16_LOW(v) bf16_widen((v) & 0xffff)
+#define BF16_LOW(v) bf16_widen((v)&0xffff)
 #define BF16_HIGH(v) bf16_widen((v) >> 16)
 
 #define TEST(kind, test, T, IN, condition)                                                         \
@@ -32,7 +32,7 @@
 #define C_GT(a, b) (a) > (b)
 #define C_GE(a, b) (a) >= (b)
 /* Ordered "not equal", and unordered forms, which hold if an operand is NaN. */
-#define C_NEO(a, b) (a) < (b) || (a) > (b)
+#define C_NEO(a, b) (a)<(b) || (a)>(b)
 #define C_EQU(a, b) !((a) < (b) || (a) > (b))
 #define C_NEU(a, b) (a) != (b)
 #define C_LTU(a, b) !((a) >= (b))
@@ -78,18 +78,42 @@ FLOATING(bf16, uint32_t, BF16_LOW)
 FLOATING(bf16hi, uint32_t, BF16_HIGH)
 
 enum kind {
-    KIND_U16, KIND_S16, KIND_U32, KIND_S32, KIND_U64, KIND_S64, KIND_F32, KIND_F32FTZ, KIND_F64,
-    KIND_F16, KIND_F16HI, KIND_BF16, KIND_BF16HI, KIND_COUNT
+    KIND_U16,
+    KIND_S16,
+    KIND_U32,
+    KIND_S32,
+    KIND_U64,
+    KIND_S64,
+    KIND_F32,
+    KIND_F32FTZ,
+    KIND_F64,
+    KIND_F16,
+    KIND_F16HI,
+    KIND_BF16,
+    KIND_BF16HI,
+    KIND_COUNT
 };
 
-#define EQUAL_ROW(t) {t##_b16, t##_b16, t##_b32, t##_b32, t##_b64, t##_b64, t##_f32, t##_f32ftz, \
-                      t##_f64, t##_f16, t##_f16hi, t##_bf16, t##_bf16hi}
-#define ORDER_ROW(t) {t##_u16, t##_s16, t##_u32, t##_s32, t##_u64, t##_s64, t##_f32, t##_f32ftz, \
-                      t##_f64, t##_f16, t##_f16hi, t##_bf16, t##_bf16hi}
-#define UNSIGNED_ROW(t) {t##_u16, t##_u16, t##_u32, t##_u32, t##_u64, t##_u64, NULL, NULL, NULL, \
-                         NULL, NULL, NULL, NULL}
-#define FLOAT_ROW(t) {NULL, NULL, NULL, NULL, NULL, NULL, t##_f32, t##_f32ftz, t##_f64, t##_f16, \
-                      t##_f16hi, t##_bf16, t##_bf16hi}
+#define EQUAL_ROW(t)                                                                               \
+    {                                                                                              \
+        t##_b16, t##_b16, t##_b32, t##_b32, t##_b64, t##_b64, t##_f32, t##_f32ftz, t##_f64,        \
+            t##_f16, t##_f16hi, t##_bf16, t##_bf16hi                                               \
+    }
+#define ORDER_ROW(t)                                                                               \
+    {                                                                                              \
+        t##_u16, t##_s16, t##_u32, t##_s32, t##_u64, t##_s64, t##_f32, t##_f32ftz, t##_f64,        \
+            t##_f16, t##_f16hi, t##_bf16, t##_bf16hi                                               \
+    }
+#define UNSIGNED_ROW(t)                                                                            \
+    {                                                                                              \
+        t##_u16, t##_u16, t##_u32, t##_u32, t##_u64, t##_u64, NULL, NULL, NULL, NULL, NULL, NULL,  \
+            NULL                                                                                   \
+    }
+#define FLOAT_ROW(t)                                                                               \
+    {                                                                                              \
+        NULL, NULL, NULL, NULL, NULL, NULL, t##_f32, t##_f32ftz, t##_f64, t##_f16, t##_f16hi,      \
+            t##_bf16, t##_bf16hi                                                                   \
+    }
 
 static const struct {
     enum ptx_word word;
@@ -109,17 +133,33 @@ static const struct {
 static int kind_of(const struct decoder *d, enum ptx_type t)
 {
     switch (t) {
-    case PTX_TYPE_b16: case PTX_TYPE_u16: return KIND_U16;
-    case PTX_TYPE_s16: return KIND_S16;
-    case PTX_TYPE_b32: case PTX_TYPE_u32: return KIND_U32;
-    case PTX_TYPE_s32: return KIND_S32;
-    case PTX_TYPE_b64: case PTX_TYPE_u64: return KIND_U64;
-    case PTX_TYPE_s64: return KIND_S64;
-    case PTX_TYPE_f32: return form_has(d, PTX_WORD_ftz) ? KIND_F32FTZ : KIND_F32;
-    case PTX_TYPE_f64: return KIND_F64;
-    case PTX_TYPE_f16: case PTX_TYPE_f16x2: return KIND_F16;
-    case PTX_TYPE_bf16: case PTX_TYPE_bf16x2: return KIND_BF16;
-    default: return KIND_COUNT;
+    case PTX_TYPE_b16:
+    case PTX_TYPE_u16:
+        return KIND_U16;
+    case PTX_TYPE_s16:
+        return KIND_S16;
+    case PTX_TYPE_b32:
+    case PTX_TYPE_u32:
+        return KIND_U32;
+    case PTX_TYPE_s32:
+        return KIND_S32;
+    case PTX_TYPE_b64:
+    case PTX_TYPE_u64:
+        return KIND_U64;
+    case PTX_TYPE_s64:
+        return KIND_S64;
+    case PTX_TYPE_f32:
+        return form_has(d, PTX_WORD_ftz) ? KIND_F32FTZ : KIND_F32;
+    case PTX_TYPE_f64:
+        return KIND_F64;
+    case PTX_TYPE_f16:
+    case PTX_TYPE_f16x2:
+        return KIND_F16;
+    case PTX_TYPE_bf16:
+    case PTX_TYPE_bf16x2:
+        return KIND_BF16;
+    default:
+        return KIND_COUNT;
     }
 }
 
@@ -138,10 +178,14 @@ static handler *find_test(struct decoder *d, enum ptx_type t, bool high)
 static handler *find_logic(const struct decoder *d)
 {
     switch (d->form->words[1]) {
-    case PTX_WORD_and: return run_pred_and;
-    case PTX_WORD_or: return run_pred_or;
-    case PTX_WORD_xor: return run_pred_xor;
-    default: return NULL;
+    case PTX_WORD_and:
+        return run_pred_and;
+    case PTX_WORD_or:
+        return run_pred_or;
+    case PTX_WORD_xor:
+        return run_pred_xor;
+    default:
+        return NULL;
     }
 }
 
@@ -257,11 +301,11 @@ static bool decode_set(struct decoder *d, const struct row *row)
     struct op *op = result ? decode_emit(d, set_value) : NULL;
     if (!op)
         return false;
-    uint32_t one = to == PTX_TYPE_f32                              ? 0x3f800000
-                   : to == PTX_TYPE_f16 || to == PTX_TYPE_f16x2    ? 0x3c00
-                   : to == PTX_TYPE_bf16 || to == PTX_TYPE_bf16x2  ? 0x3f80
-                   : ptx_type_bits(to) == 16                       ? 0xffff
-                                                                   : UINT32_MAX;
+    uint32_t one = to == PTX_TYPE_f32                             ? 0x3f800000
+                   : to == PTX_TYPE_f16 || to == PTX_TYPE_f16x2   ? 0x3c00
+                   : to == PTX_TYPE_bf16 || to == PTX_TYPE_bf16x2 ? 0x3f80
+                   : ptx_type_bits(to) == 16                      ? 0xffff
+                                                                  : UINT32_MAX;
     op->d = result, op->a = low, op->b = high;
     op->imm = one;
     op->aux = one << 16;
@@ -297,7 +341,9 @@ TESTP(f64, uint64_t, UINT64_C(0x7ff0000000000000), UINT64_C(0x000fffffffffffff))
 
 #define TESTPS(name)                                                                               \
     {"testp." #name ".f32", "p:f", name##_f32, NULL, 0},                                           \
-        {"testp." #name ".f64", "p:g", name##_f64, NULL, 0}
+    {                                                                                              \
+        "testp." #name ".f64", "p:g", name##_f64, NULL, 0                                          \
+    }
 
 const struct row ROWS_NAME(compare)[] = {
     {"setp", NULL, NULL, decode_setp, 0},

@@ -1,226 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cvt: every pair of scalar types, packed halves, fp8, tf32, and cvt.pack. The common pairs have
- * loops of their own; the others go lane by lane through int64 or double, which hold every source
- * exactly, and are rounded once. */
+ * loops of their own; the others go lane by lane through convert.c. */
 #include "evaluator/ptxvm/lanes.h"
 
 #include <math.h>
 
+#include "evaluator/ptxvm/convert.h"
 #include "evaluator/ptxvm/floats.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-/* aux: types, then how to round. */
-enum {
-    AUX_FROM = 8,
-    AUX_MODE = 16, /* enum rounding */
-    AUX_FTZ = 1 << 20,
-    AUX_SAT = 1 << 21,
-    AUX_RELU = 1 << 22,
-    AUX_FINITE = 1 << 23,  /* .satfinite */
-    AUX_INTEGRAL = 1 << 24, /* .rni .rzi .rmi .rpi */
-    AUX_SIGN16 = 1 << 25,  /* signed result in a 16-bit register */
-};
-
-static inline enum ptx_type to_type(uint32_t aux)
-{
-    return (enum ptx_type)(aux & 0xff);
-}
-
-static inline enum ptx_type from_type(uint32_t aux)
-{
-    return (enum ptx_type)(aux >> AUX_FROM & 0xff);
-}
-
-static inline enum rounding mode_of(uint32_t aux)
-{
-    return (enum rounding)(aux >> AUX_MODE & 7);
-}
-
-/* ---- integers ---- */
-
-static int64_t read_int(enum ptx_type t, uint64_t bits)
-{
-    switch (t) {
-    case PTX_TYPE_u8: case PTX_TYPE_b8: return (uint8_t)bits;
-    case PTX_TYPE_s8: return (int8_t)bits;
-    case PTX_TYPE_u16: case PTX_TYPE_b16: return (uint16_t)bits;
-    case PTX_TYPE_s16: return (int16_t)bits;
-    case PTX_TYPE_u32: case PTX_TYPE_b32: return (uint32_t)bits;
-    case PTX_TYPE_s32: return (int32_t)bits;
-    default: return (int64_t)bits;
-    }
-}
-
-static uint64_t greatest_int(enum ptx_type t)
-{
-    unsigned bits = ptx_type_bits(t);
-    uint64_t all = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    return ptx_type_class(t) == 's' ? all >> 1 : all;
-}
-
-/* Clamps a value of type `from` to the range of `to`. */
-static int64_t clamp_int(int64_t v, enum ptx_type from, enum ptx_type to)
-{
-    bool negative = ptx_type_class(from) == 's' && v < 0, is_signed = ptx_type_class(to) == 's';
-    uint64_t max = greatest_int(to);
-    if (negative)
-        return !is_signed ? 0 : v < -(int64_t)max - 1 ? -(int64_t)max - 1 : v;
-    return (uint64_t)v > max ? (int64_t)max : v;
-}
-
-/* The double nearest below in magnitude with an odd last bit where bits were cut. */
-static double int_to_odd(int64_t v, bool is_signed)
-{
-    bool negative = is_signed && v < 0;
-    uint64_t u = negative ? 0 - (uint64_t)v : (uint64_t)v;
-    int cut = 0;
-    for (; u >> 53; cut++)
-        u = u >> 1 | (u & 1);
-    double d = ldexp((double)u, cut);
-    return negative ? -d : d;
-}
-
-/* ---- floats ---- */
-
-static const struct float_format *format_of(enum ptx_type t)
-{
-    switch (t) {
-    case PTX_TYPE_f32: return &format_f32;
-    case PTX_TYPE_f16: case PTX_TYPE_f16x2: return &format_f16;
-    case PTX_TYPE_bf16: case PTX_TYPE_bf16x2: return &format_bf16;
-    case PTX_TYPE_tf32: return &format_tf32;
-    case PTX_TYPE_e4m3: case PTX_TYPE_e4m3x2: return &format_e4m3;
-    case PTX_TYPE_e5m2: case PTX_TYPE_e5m2x2: return &format_e5m2;
-    default: return NULL;
-    }
-}
-
-static double read_float(enum ptx_type t, uint64_t bits, uint32_t aux)
-{
-    if (t == PTX_TYPE_f64)
-        return f64_from(bits);
-    if (t == PTX_TYPE_f32 || t == PTX_TYPE_tf32) {
-        float f = f32_from((uint32_t)bits);
-        return aux & AUX_FTZ ? f32_flush(f) : f;
-    }
-    return float_widen((uint32_t)bits, format_of(t));
-}
-
-static double to_integral(double v, enum rounding mode)
-{
-    switch (mode) {
-    case ROUND_ZERO: return trunc(v);
-    case ROUND_DOWN: return floor(v);
-    case ROUND_UP: return ceil(v);
-    default: return nearbyint(v);
-    }
-}
-
-static uint64_t write_float(enum ptx_type t, double v, uint32_t aux)
-{
-    if (aux & AUX_SAT)
-        v = f64_saturate(v);
-    if ((aux & AUX_RELU) && v < 0)
-        v = 0;
-    if (t == PTX_TYPE_f64)
-        return f64_bits(v);
-    uint32_t bits = float_narrow(v, format_of(t), mode_of(aux), aux & AUX_FINITE);
-    if ((aux & AUX_RELU) && bits >> (format_of(t)->exponent_bits + format_of(t)->mantissa_bits))
-        bits = 0; /* -0 */
-    if (t == PTX_TYPE_tf32)
-        return bits == format_tf32.nan ? NAN_F32 : bits << 13;
-    return t == PTX_TYPE_f32 && (aux & AUX_FTZ) ? f32_bits(f32_flush(f32_from(bits))) : bits;
-}
-
-/* NaN is 0, but the top bit of a 64-bit result and from f64 (PTX manual, cvt). */
-static int64_t float_to_int(double v, uint32_t aux)
-{
-    enum ptx_type to = to_type(aux);
-    bool is_signed = ptx_type_class(to) == 's';
-    unsigned bits = ptx_type_bits(to);
-    if (v != v)
-        return bits == 64 || from_type(aux) == PTX_TYPE_f64
-                   ? (int64_t)(UINT64_C(1) << (bits - 1))
-                   : 0;
-    v = to_integral(v, mode_of(aux));
-    double limit = ldexp(1, (int)bits - (is_signed ? 1 : 0));
-    if (v >= limit)
-        return (int64_t)greatest_int(to);
-    if (v < (is_signed ? -limit : 0))
-        return is_signed ? -(int64_t)greatest_int(to) - 1 : 0;
-    return is_signed ? (int64_t)v : (int64_t)(uint64_t)v;
-}
-
-/* long double holds every 64-bit integer. */
-static double int_to_f64(int64_t v, bool is_signed, enum rounding mode)
-{
-    long double exact = is_signed ? (long double)v : (long double)(uint64_t)v;
-    double d = is_signed ? (double)v : (double)(uint64_t)v;
-    bool above = d > exact, below = d < exact;
-    if (above && (mode == ROUND_DOWN || (mode == ROUND_ZERO && d > 0)))
-        return nextafter(d, -INFINITY);
-    if (below && (mode == ROUND_UP || (mode == ROUND_ZERO && d < 0)))
-        return nextafter(d, INFINITY);
-    return d;
-}
-
-static uint64_t int_to_float(int64_t v, uint32_t aux)
-{
-    bool is_signed = ptx_type_class(from_type(aux)) == 's';
-    if (to_type(aux) == PTX_TYPE_f64)
-        return f64_bits(int_to_f64(v, is_signed, mode_of(aux)));
-    return write_float(to_type(aux), int_to_odd(v, is_signed), aux);
-}
-
-/* ---- one value ---- */
-
-/* NaNs are the canonical one, but for what the hardware was seen to do: from f64 the sign stays,
- * .rna to tf32 cuts the payload, and clamped results are zero. */
-static uint64_t convert_nan(uint64_t bits, uint32_t aux)
-{
-    enum ptx_type to = to_type(aux);
-    if (aux & AUX_SAT)
-        return 0;
-    if (to == PTX_TYPE_tf32)
-        return mode_of(aux) == ROUND_AWAY ? bits & 0xffffe000 : NAN_F32 & 0xffffe000;
-    if (to == PTX_TYPE_f64)
-        return f64_bits(read_float(from_type(aux), bits, aux));
-    uint32_t sign = from_type(aux) == PTX_TYPE_f64 && !(aux & AUX_RELU) ? (uint32_t)(bits >> 63) : 0;
-    const struct float_format *f = format_of(to);
-    return f->nan | sign << (f->exponent_bits + f->mantissa_bits);
-}
-
-static uint64_t convert(uint64_t bits, uint32_t aux)
-{
-    enum ptx_type from = from_type(aux), to = to_type(aux);
-    bool from_float = ptx_type_class(from) == 'f', to_float = ptx_type_class(to) == 'f';
-    if (from_float) {
-        double v = read_float(from, bits, aux);
-        if (v != v && to_float)
-            return convert_nan(bits, aux);
-        if (!to_float)
-            return (uint64_t)float_to_int(v, aux);
-        if (aux & AUX_INTEGRAL) {
-            v = to_integral(v, mode_of(aux));
-            aux &= ~(7u << AUX_MODE);
-        }
-        return write_float(to, v, aux);
-    }
-    int64_t v = read_int(from, bits);
-    if (to_float)
-        return int_to_float(v, aux);
-    if (aux & AUX_SAT)
-        v = clamp_int(v, from, to);
-    return (uint64_t)read_int(to, (uint64_t)v);
-}
-
 HANDLER(cvt_any)
 {
-    bool wide_from = width_of(from_type(op->aux)) == WIDTH_64;
-    bool wide_to = width_of(to_type(op->aux)) == WIDTH_64;
+    bool wide_from = width_of(convert_from(op->aux)) == WIDTH_64;
+    bool wide_to = width_of(convert_to(op->aux)) == WIDTH_64;
     void *d = vm_row(w, op->d);
     const void *a = vm_row(w, op->a);
     EACH_LANE
@@ -228,11 +23,11 @@ HANDLER(cvt_any)
         if (!ACTIVE(exec, i))
             continue;
         uint64_t in = wide_from ? ((const uint64_t *)a)[i] : ((const uint32_t *)a)[i];
-        uint64_t out = convert(in, op->aux);
+        uint64_t out = convert_value(in, op->aux);
         if (wide_to)
             ((uint64_t *)d)[i] = out;
         else
-            ((uint32_t *)d)[i] = op->aux & AUX_SIGN16 ? out & 0xffff : (uint32_t)out;
+            ((uint32_t *)d)[i] = op->aux & CVT_SIGN16 ? out & 0xffff : (uint32_t)out;
     }
     return op + 1;
 }
@@ -248,9 +43,9 @@ HANDLER(cvt_pair)
 {
     uint32_t *d = vm_row(w, op->d);
     const uint32_t *a = vm_row(w, op->a), *b = vm_row(w, op->b);
-    uint32_t shift = element_bits(to_type(op->aux));
-    EACH_LANE if (ACTIVE(exec, i))
-        d[i] = (uint32_t)convert(b[i], op->aux) | (uint32_t)convert(a[i], op->aux) << shift;
+    uint32_t shift = element_bits(convert_to(op->aux));
+    EACH_LANE if (ACTIVE(exec, i)) d[i] =
+        (uint32_t)convert_value(b[i], op->aux) | (uint32_t)convert_value(a[i], op->aux) << shift;
     return op + 1;
 }
 
@@ -259,11 +54,11 @@ HANDLER(cvt_packed)
 {
     uint32_t *d = vm_row(w, op->d);
     const uint32_t *a = vm_row(w, op->a);
-    uint32_t from = element_bits(from_type(op->aux)), to = element_bits(to_type(op->aux));
+    uint32_t from = element_bits(convert_from(op->aux)), to = element_bits(convert_to(op->aux));
     uint32_t mask = (UINT32_C(1) << from) - 1;
-    EACH_LANE if (ACTIVE(exec, i))
-        d[i] = (uint32_t)convert(a[i] & mask, op->aux) |
-               (uint32_t)convert(a[i] >> from & mask, op->aux) << to;
+    EACH_LANE if (ACTIVE(exec, i)) d[i] = (uint32_t)convert_value(a[i] & mask, op->aux) |
+                                          (uint32_t)convert_value(a[i] >> from & mask, op->aux)
+                                              << to;
     return op + 1;
 }
 
@@ -271,7 +66,10 @@ HANDLER(cvt_packed)
 
 static inline int32_t f32_to_s32(float v)
 {
-    return v != v ? 0 : v >= 2147483648.0f ? INT32_MAX : v < -2147483648.0f ? INT32_MIN : (int32_t)v;
+    return v != v               ? 0
+           : v >= 2147483648.0f ? INT32_MAX
+           : v < -2147483648.0f ? INT32_MIN
+                                : (int32_t)v;
 }
 
 UNARY(f32_from_bf16, float, uint32_t, bf16_widen(a & 0xffff))
@@ -300,37 +98,60 @@ UNARY(s64_from_s16, uint64_t, uint32_t, (int64_t)(int16_t)a)
 UNARY(w32_from_w64, uint32_t, uint64_t, (uint32_t)a)
 UNARY(u16_from_w64, uint32_t, uint64_t, (uint16_t)a)
 
-#define FAST(to, from, mode, run) {PTX_TYPE_##to, PTX_TYPE_##from, mode, run}
+#define FAST(to, from, mode, run)                                                                  \
+    {                                                                                              \
+        PTX_TYPE_##to, PTX_TYPE_##from, mode, run                                                  \
+    }
 static const struct {
     enum ptx_type to, from;
     uint32_t mode; /* rounding and flags, as in aux */
     handler *run;
 } fast[] = {
-    FAST(f32, bf16, 0, f32_from_bf16), FAST(f32, f16, 0, f32_from_f16),
-    FAST(bf16, f32, 0, bf16_from_f32), FAST(f16, f32, 0, f16_from_f32),
-    FAST(bf16x2, f32, 0, bf16x2_from_f32), FAST(f16x2, f32, 0, f16x2_from_f32),
-    FAST(f32, s32, 0, f32_from_s32), FAST(f32, u32, 0, f32_from_u32),
-    FAST(f64, s32, 0, f64_from_s32), FAST(f64, u32, 0, f64_from_u32),
-    FAST(f64, f32, 0, f64_from_f32), FAST(f32, f64, 0, f32_from_f64),
-    FAST(s32, f32, ROUND_ZERO << AUX_MODE | AUX_INTEGRAL, s32_from_f32_zero),
-    FAST(u32, u16, 0, u32_from_u16), FAST(s32, u16, 0, u32_from_u16),
-    FAST(s32, s16, 0, s32_from_s16), FAST(u32, s16, 0, s32_from_s16),
-    FAST(u32, u8, 0, u32_from_u8), FAST(s32, s8, 0, s32_from_s8),
-    FAST(u32, u32, 0, same_32), FAST(s32, s32, 0, same_32), FAST(u32, s32, 0, same_32),
-    FAST(s32, u32, 0, same_32), FAST(u64, u64, 0, same_64), FAST(s64, s64, 0, same_64),
-    FAST(u64, s64, 0, same_64), FAST(s64, u64, 0, same_64),
-    FAST(u64, u32, 0, u64_from_u32), FAST(s64, u32, 0, u64_from_u32),
-    FAST(s64, s32, 0, s64_from_s32), FAST(u64, s32, 0, s64_from_s32),
-    FAST(u64, u16, 0, u64_from_u16), FAST(s64, s16, 0, s64_from_s16),
-    FAST(u32, u64, 0, w32_from_w64), FAST(s32, s64, 0, w32_from_w64),
-    FAST(u32, s64, 0, w32_from_w64), FAST(s32, u64, 0, w32_from_w64),
-    FAST(u16, u64, 0, u16_from_w64), FAST(u16, u32, 0, u32_from_u16),
+    FAST(f32, bf16, 0, f32_from_bf16),
+    FAST(f32, f16, 0, f32_from_f16),
+    FAST(bf16, f32, 0, bf16_from_f32),
+    FAST(f16, f32, 0, f16_from_f32),
+    FAST(bf16x2, f32, 0, bf16x2_from_f32),
+    FAST(f16x2, f32, 0, f16x2_from_f32),
+    FAST(f32, s32, 0, f32_from_s32),
+    FAST(f32, u32, 0, f32_from_u32),
+    FAST(f64, s32, 0, f64_from_s32),
+    FAST(f64, u32, 0, f64_from_u32),
+    FAST(f64, f32, 0, f64_from_f32),
+    FAST(f32, f64, 0, f32_from_f64),
+    FAST(s32, f32, ROUND_ZERO << CVT_MODE | CVT_INTEGRAL, s32_from_f32_zero),
+    FAST(u32, u16, 0, u32_from_u16),
+    FAST(s32, u16, 0, u32_from_u16),
+    FAST(s32, s16, 0, s32_from_s16),
+    FAST(u32, s16, 0, s32_from_s16),
+    FAST(u32, u8, 0, u32_from_u8),
+    FAST(s32, s8, 0, s32_from_s8),
+    FAST(u32, u32, 0, same_32),
+    FAST(s32, s32, 0, same_32),
+    FAST(u32, s32, 0, same_32),
+    FAST(s32, u32, 0, same_32),
+    FAST(u64, u64, 0, same_64),
+    FAST(s64, s64, 0, same_64),
+    FAST(u64, s64, 0, same_64),
+    FAST(s64, u64, 0, same_64),
+    FAST(u64, u32, 0, u64_from_u32),
+    FAST(s64, u32, 0, u64_from_u32),
+    FAST(s64, s32, 0, s64_from_s32),
+    FAST(u64, s32, 0, s64_from_s32),
+    FAST(u64, u16, 0, u64_from_u16),
+    FAST(s64, s16, 0, s64_from_s16),
+    FAST(u32, u64, 0, w32_from_w64),
+    FAST(s32, s64, 0, w32_from_w64),
+    FAST(u32, s64, 0, w32_from_w64),
+    FAST(s32, u64, 0, w32_from_w64),
+    FAST(u16, u64, 0, u16_from_w64),
+    FAST(u16, u32, 0, u32_from_u16),
 };
 
 static handler *find_fast(uint32_t aux)
 {
     for (size_t i = 0; i < sizeof fast / sizeof fast[0]; i++)
-        if (fast[i].to == to_type(aux) && fast[i].from == from_type(aux) &&
+        if (fast[i].to == convert_to(aux) && fast[i].from == convert_from(aux) &&
             fast[i].mode == (aux & ~UINT32_C(0xffff)))
             return fast[i].run;
     return NULL;
@@ -344,18 +165,18 @@ static uint32_t mode_words(const struct decoder *d)
         enum ptx_word word;
         uint32_t aux;
     } words[] = {
-        {PTX_WORD_rz, ROUND_ZERO << AUX_MODE},
-        {PTX_WORD_rm, ROUND_DOWN << AUX_MODE},
-        {PTX_WORD_rp, ROUND_UP << AUX_MODE},
-        {PTX_WORD_rna, ROUND_AWAY << AUX_MODE},
-        {PTX_WORD_rni, AUX_INTEGRAL},
-        {PTX_WORD_rzi, ROUND_ZERO << AUX_MODE | AUX_INTEGRAL},
-        {PTX_WORD_rmi, ROUND_DOWN << AUX_MODE | AUX_INTEGRAL},
-        {PTX_WORD_rpi, ROUND_UP << AUX_MODE | AUX_INTEGRAL},
-        {PTX_WORD_ftz, AUX_FTZ},
-        {PTX_WORD_sat, AUX_SAT},
-        {PTX_WORD_relu, AUX_RELU},
-        {PTX_WORD_satfinite, AUX_FINITE},
+        {PTX_WORD_rz, ROUND_ZERO << CVT_MODE},
+        {PTX_WORD_rm, ROUND_DOWN << CVT_MODE},
+        {PTX_WORD_rp, ROUND_UP << CVT_MODE},
+        {PTX_WORD_rna, ROUND_AWAY << CVT_MODE},
+        {PTX_WORD_rni, CVT_INTEGRAL},
+        {PTX_WORD_rzi, ROUND_ZERO << CVT_MODE | CVT_INTEGRAL},
+        {PTX_WORD_rmi, ROUND_DOWN << CVT_MODE | CVT_INTEGRAL},
+        {PTX_WORD_rpi, ROUND_UP << CVT_MODE | CVT_INTEGRAL},
+        {PTX_WORD_ftz, CVT_FTZ},
+        {PTX_WORD_sat, CVT_SAT},
+        {PTX_WORD_relu, CVT_RELU},
+        {PTX_WORD_satfinite, CVT_FINITE},
     };
     uint32_t aux = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -365,7 +186,8 @@ static uint32_t mode_words(const struct decoder *d)
 
 static bool is_pair(enum ptx_type t)
 {
-    return t == PTX_TYPE_f16x2 || t == PTX_TYPE_bf16x2 || t == PTX_TYPE_e4m3x2 || t == PTX_TYPE_e5m2x2;
+    return t == PTX_TYPE_f16x2 || t == PTX_TYPE_bf16x2 || t == PTX_TYPE_e4m3x2 ||
+           t == PTX_TYPE_e5m2x2;
 }
 
 static bool is_known(enum ptx_type t)
@@ -374,12 +196,12 @@ static bool is_known(enum ptx_type t)
     bool integer = (class == 'u' || class == 's') && t != PTX_TYPE_u16x2 && t != PTX_TYPE_s16x2 &&
                    ptx_type_bits(t) >= 8;
     return (integer && t != PTX_TYPE_u8x4 && t != PTX_TYPE_s8x4) || t == PTX_TYPE_f64 ||
-           (format_of(t) && t != PTX_TYPE_e4m3 && t != PTX_TYPE_e5m2);
+           (convert_format(t) && t != PTX_TYPE_e4m3 && t != PTX_TYPE_e5m2);
 }
 
 static bool emit_cvt(struct decoder *d, uint32_t aux, handler *run, uint32_t operands)
 {
-    enum ptx_type to = to_type(aux), from = from_type(aux);
+    enum ptx_type to = convert_to(aux), from = convert_from(aux);
     uint32_t refs[2] = {0};
     if (!decode_count_is(d, operands + 1))
         return false;
@@ -399,19 +221,23 @@ static bool decode_cvt(struct decoder *d, const struct row *row)
 {
     (void)row;
     enum ptx_type to = (enum ptx_type)d->form->types[0], from = (enum ptx_type)d->form->types[1];
-    bool unknown = d->form->type_count != 2 || form_has(d, PTX_WORD_rs) || !is_known(to) ||
-                   !is_known(from);
+    bool unknown =
+        d->form->type_count != 2 || form_has(d, PTX_WORD_rs) || !is_known(to) || !is_known(from);
     if (unknown || (is_pair(from) && !is_pair(to)))
         return decode_emit(d, run_unsupported) != NULL;
-    uint32_t aux = (uint32_t)to | (uint32_t)from << AUX_FROM | mode_words(d);
+    uint32_t aux = (uint32_t)to | (uint32_t)from << CVT_FROM | mode_words(d);
     handler *run = find_fast(aux);
     if (is_pair(to))
-        return emit_cvt(d, aux, run ? run : is_pair(from) ? cvt_packed : cvt_pair, is_pair(from) ? 1 : 2);
+        return emit_cvt(d, aux,
+                        run             ? run
+                        : is_pair(from) ? cvt_packed
+                                        : cvt_pair,
+                        is_pair(from) ? 1 : 2);
     const struct ptx_operand *o = &d->operands[0];
     if (ptx_type_class(to) == 's' && o->kind == PTX_OPERAND_REG && o->index < d->fn->reg_count &&
         ptx_type_bits((enum ptx_type)d->fn->reg_types[o->index]) == 16)
-        aux |= AUX_SIGN16;
-    return emit_cvt(d, aux, run && !(aux & AUX_SIGN16) ? run : cvt_any, 1);
+        aux |= CVT_SIGN16;
+    return emit_cvt(d, aux, run && !(aux & CVT_SIGN16) ? run : cvt_any, 1);
 }
 
 /* ---- cvt.pack: aux is the type packed to, a and b signed 32-bit, c shifted up ---- */
@@ -426,8 +252,8 @@ HANDLER(cvt_pack)
     {
         if (!ACTIVE(exec, i))
             continue;
-        uint32_t x = (uint32_t)clamp_int((int32_t)a[i], PTX_TYPE_s32, to) & mask;
-        uint32_t y = (uint32_t)clamp_int((int32_t)b[i], PTX_TYPE_s32, to) & mask;
+        uint32_t x = (uint32_t)convert_clamp((int32_t)a[i], PTX_TYPE_s32, to) & mask;
+        uint32_t y = (uint32_t)convert_clamp((int32_t)b[i], PTX_TYPE_s32, to) & mask;
         d[i] = (bits < 16 ? c[i] << 2 * bits : 0) | x << bits | y;
     }
     return op + 1;
@@ -441,8 +267,9 @@ static bool decode_cvt_pack(struct decoder *d, const struct row *row)
         return decode_error(d, "operands do not fit");
     uint32_t a = decode_source(d, &d->operands[1], PTX_TYPE_b32);
     uint32_t b = a ? decode_source(d, &d->operands[2], PTX_TYPE_b32) : REF_NONE;
-    uint32_t c = !b ? REF_NONE : has_c ? decode_source(d, &d->operands[3], PTX_TYPE_b32)
-                                       : decode_constant(d, 0, 0, WIDTH_32);
+    uint32_t c = !b      ? REF_NONE
+                 : has_c ? decode_source(d, &d->operands[3], PTX_TYPE_b32)
+                         : decode_constant(d, 0, 0, WIDTH_32);
     uint32_t result = c ? decode_result(d, &d->operands[0], PTX_TYPE_b32) : REF_NONE;
     struct op *op = result ? decode_emit(d, row->run) : NULL;
     if (!op)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * f32 and f64 arithmetic. Round-to-nearest forms are plain loops; directed rounding sets the mode of
- * the host's unit around a loop whose operands are volatile, so that nothing moves across.
+ * f32 and f64 arithmetic. Round-to-nearest forms are plain loops; directed rounding sets the mode
+ * of the host's unit around a loop whose operands are volatile, so that nothing moves across.
  *
- * Results that are NaN are the hardware's 0x7fffffff for f32; f64 keeps what the host gives, which
- * is the same quiet NaN. Unqualified mul and add are not contracted. */
+ * Results that are NaN are the hardware's 0x7fffffff for f32; for f64 the host's, which differs
+ * from the hardware's only in which of two NaN operands is kept. Unqualified mul and add are not
+ * contracted. */
 #include "evaluator/ptxvm/lanes.h"
 
 #include <fenv.h>
@@ -19,10 +20,9 @@
 
 #define AS_IS(v) (v)
 #define VARIANTS(name, letters, T, expr, FLUSH, CANON, SAT)                                        \
-    letters(name, T, AS_IS, CANON(expr))                                                           \
-    letters(name##_ftz, T, FLUSH, FLUSH(CANON(expr)))                                              \
-    letters(name##_sat, T, AS_IS, SAT(expr))                                                       \
-    letters(name##_ftz_sat, T, FLUSH, FLUSH(SAT(expr)))
+    letters(name, T, AS_IS, CANON(expr)) letters(name##_ftz, T, FLUSH, FLUSH(CANON(expr)))         \
+        letters(name##_sat, T, AS_IS, SAT(expr))                                                   \
+            letters(name##_ftz_sat, T, FLUSH, FLUSH(SAT(expr)))
 
 #define ROW_1(name, T, IN, value)                                                                  \
     HANDLER(name)                                                                                  \
@@ -190,8 +190,7 @@ static inline double max_f64_number(double a, double b)
     ROW_2(name##_f32_ftz, float, f32_flush, name##_number(a, b))                                   \
     ROW_2(name##_f32_nan, float, AS_IS, any_nan(a, b, name##_number(a, b)))                        \
     ROW_2(name##_f32_nan_ftz, float, f32_flush, any_nan(a, b, name##_number(a, b)))                \
-    ROW_2(name##_f32_xorsign, float, AS_IS,                                                        \
-          xor_sign(a, b, name##_number(fabsf(a), fabsf(b))))                                       \
+    ROW_2(name##_f32_xorsign, float, AS_IS, xor_sign(a, b, name##_number(fabsf(a), fabsf(b))))     \
     ROW_2(name##_f32_xorsign_ftz, float, f32_flush,                                                \
           xor_sign(a, b, name##_number(fabsf(a), fabsf(b))))                                       \
     ROW_2(name##_f32_nan_xorsign, float, AS_IS,                                                    \
@@ -206,24 +205,31 @@ EXTREME(max)
     {form mode ".f32", shape, name##_to, NULL, aux},                                               \
         {form mode ".ftz.f32", shape, name##_to, NULL, aux | AUX_FTZ},                             \
         {form mode ".sat.f32", shape, name##_to, NULL, aux | AUX_SAT},                             \
-        {form mode ".ftz.sat.f32", shape, name##_to, NULL, aux | AUX_FTZ | AUX_SAT}
+    {                                                                                              \
+        form mode ".ftz.sat.f32", shape, name##_to, NULL, aux | AUX_FTZ | AUX_SAT                  \
+    }
 #define ALL_F32(form, shape, name)                                                                 \
     {form ".f32", shape, name, NULL, 0}, {form ".ftz.f32", shape, name##_ftz, NULL, 0},            \
         {form ".sat.f32", shape, name##_sat, NULL, 0},                                             \
-        {form ".ftz.sat.f32", shape, name##_ftz_sat, NULL, 0},                                     \
-        TO(form, ".rz", 1, shape, name), TO(form, ".rm", 2, shape, name),                          \
-        TO(form, ".rp", 3, shape, name)
+        {form ".ftz.sat.f32", shape, name##_ftz_sat, NULL, 0}, TO(form, ".rz", 1, shape, name),    \
+        TO(form, ".rm", 2, shape, name), TO(form, ".rp", 3, shape, name)
 #define ALL_F64(form, shape, name)                                                                 \
     {form ".f64", shape, name, NULL, 0}, {form ".rz.f64", shape, name##_to, NULL, 1},              \
-        {form ".rm.f64", shape, name##_to, NULL, 2}, {form ".rp.f64", shape, name##_to, NULL, 3}
+        {form ".rm.f64", shape, name##_to, NULL, 2},                                               \
+    {                                                                                              \
+        form ".rp.f64", shape, name##_to, NULL, 3                                                  \
+    }
 #define EXTREMES(name)                                                                             \
-    {#name ".f32", "f:ff", name##_f32, NULL, 0}, {#name ".ftz.f32", "f:ff", name##_f32_ftz, NULL, 0}, \
+    {#name ".f32", "f:ff", name##_f32, NULL, 0},                                                   \
+        {#name ".ftz.f32", "f:ff", name##_f32_ftz, NULL, 0},                                       \
         {#name ".NaN.f32", "f:ff", name##_f32_nan, NULL, 0},                                       \
         {#name ".ftz.NaN.f32", "f:ff", name##_f32_nan_ftz, NULL, 0},                               \
         {#name ".xorsign.abs.f32", "f:ff", name##_f32_xorsign, NULL, 0},                           \
         {#name ".ftz.xorsign.abs.f32", "f:ff", name##_f32_xorsign_ftz, NULL, 0},                   \
         {#name ".NaN.xorsign.abs.f32", "f:ff", name##_f32_nan_xorsign, NULL, 0},                   \
-        {#name ".f64", "g:gg", name##_f64, NULL, 0}
+    {                                                                                              \
+#name ".f64", "g:gg", name##_f64, NULL, 0                                                  \
+    }
 
 const struct row ROWS_NAME(float)[] = {
     ALL_F32("add", "f:ff", add_f32),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Control flow: branches, calls with the .param ABI, return, exit, trap.
  *
- * Results and parameters of a function lie at fixed slots of its frame's local memory; a call copies
- * them from and to the local memory or the registers of its caller. The list of a call has, for each
- * result and then each argument, what it is (enum passed) and where. */
+ * Results and parameters of a function lie at fixed slots of its frame's local memory; a call
+ * copies them from and to the local memory or the registers of its caller. The list of a call has,
+ * for each result and then each argument, what it is (enum passed) and where. */
 #include "evaluator/ptxvm/lanes.h"
 
 #include <string.h>
@@ -194,7 +194,8 @@ static const struct op *enter(struct warp *w, const struct op *op, uint32_t exec
     if (!f)
         return NULL;
     for (uint32_t k = 0; k < ptx->param_count; k++) {
-        struct passed from = passed_at(op, op->defs / 2u + k), to = slot_of(fn, ptx->return_count + k);
+        struct passed from = passed_at(op, op->defs / 2u + k),
+                      to = slot_of(fn, ptx->return_count + k);
         const unsigned char *rows = from.is_constant ? w->base[1] : parent->rows;
         pass(w, exec, &from, parent->local_base, rows, &to, f->local_base, NULL);
     }
@@ -370,12 +371,8 @@ bool decode_register_results(struct decoder *d)
 }
 
 const struct row rows_flow[] = {
-    {"bra", NULL, NULL, decode_bra, 0},
-    {"brx.idx", NULL, NULL, decode_brx, 0},
-    {"call", NULL, NULL, decode_call, 0},
-    {"ret", NULL, run_ret, decode_leave, 0},
-    {"exit", NULL, run_exit, decode_leave, 0},
-    {"trap", NULL, trap, decode_leave, 0},
-    {"brkpt", NULL, trap, decode_leave, 0},
-    ROWS_END,
+    {"bra", NULL, NULL, decode_bra, 0},        {"brx.idx", NULL, NULL, decode_brx, 0},
+    {"call", NULL, NULL, decode_call, 0},      {"ret", NULL, run_ret, decode_leave, 0},
+    {"exit", NULL, run_exit, decode_leave, 0}, {"trap", NULL, trap, decode_leave, 0},
+    {"brkpt", NULL, trap, decode_leave, 0},    ROWS_END,
 };

@@ -11,8 +11,18 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-enum half_op { HALF_ADD, HALF_SUB, HALF_MUL, HALF_FMA, HALF_MIN, HALF_MAX, HALF_NEG, HALF_ABS,
-               HALF_EX2, HALF_TANH };
+enum half_op {
+    HALF_ADD,
+    HALF_SUB,
+    HALF_MUL,
+    HALF_FMA,
+    HALF_MIN,
+    HALF_MAX,
+    HALF_NEG,
+    HALF_ABS,
+    HALF_EX2,
+    HALF_TANH
+};
 
 /* aux: operation, then these. */
 enum {
@@ -51,12 +61,18 @@ static uint32_t extreme_half(uint32_t x, uint32_t y, double a, double b, uint32_
 static double arithmetic(uint32_t op, double a, double b, double c)
 {
     switch (op) {
-    case HALF_ADD: return float_add_odd(a, b);
-    case HALF_SUB: return float_add_odd(a, -b);
-    case HALF_MUL: return a * b;
-    case HALF_FMA: return float_add_odd(a * b, c);
-    case HALF_EX2: return exp2(a);
-    default: return tanh(a);
+    case HALF_ADD:
+        return float_add_odd(a, b);
+    case HALF_SUB:
+        return float_add_odd(a, -b);
+    case HALF_MUL:
+        return a * b;
+    case HALF_FMA:
+        return float_add_odd(a * b, c);
+    case HALF_EX2:
+        return exp2(a);
+    default:
+        return tanh(a);
     }
 }
 
@@ -104,7 +120,7 @@ HANDLER(half)
  * halves in float is rounded innocuously (24 >= 2 * 11 + 2 bits). Products of bf16 may be subnormal
  * in float, where that does not hold: these take the way through double. ---- */
 
-#define LOW(IN, x) IN((x) & 0xffff)
+#define LOW(IN, x) IN((x)&0xffff)
 #define HIGH(IN, x) IN((x) >> 16)
 #define PLAIN(name, IN, OUT, operation)                                                            \
     BINARY(name, uint32_t, uint32_t, uint32_t, OUT(LOW(IN, a) operation LOW(IN, b)))               \
@@ -124,7 +140,7 @@ static bool decode_half(struct decoder *d, const struct row *row)
         enum ptx_word word;
         uint32_t flag;
     } words[] = {
-        {PTX_WORD_ftz, HALF_FTZ}, {PTX_WORD_sat, HALF_SAT}, {PTX_WORD_relu, HALF_RELU},
+        {PTX_WORD_ftz, HALF_FTZ}, {PTX_WORD_sat, HALF_SAT},         {PTX_WORD_relu, HALF_RELU},
         {PTX_WORD_NaN, HALF_NAN}, {PTX_WORD_xorsign, HALF_XORSIGN},
     };
     enum ptx_type type = (enum ptx_type)d->form->types[0];
@@ -151,7 +167,10 @@ static bool decode_half(struct decoder *d, const struct row *row)
 }
 
 #define PLAINS(name)                                                                               \
-    {#name ".f16", "h:hh", name##_f16, NULL, 0}, {#name ".f16x2", "w:ww", name##_f16x2, NULL, 0}
+    {#name ".f16", "h:hh", name##_f16, NULL, 0},                                                   \
+    {                                                                                              \
+#name ".f16x2", "w:ww", name##_f16x2, NULL, 0                                              \
+    }
 
 /* Mnemonics that other files have whole forms of: what is left over comes here. */
 const struct row ROWS_NAME(half)[] = {

@@ -49,7 +49,7 @@ static inline int32_t sext24(uint32_t a)
 
 /* Two 16-bit halves, each by `value` of x and y. */
 #define HALVES(T, value)                                                                           \
-    (uint32_t)(uint16_t)half_##value((T)(uint16_t)a, (T)(uint16_t)b) |                             \
+    (uint32_t)(uint16_t) half_##value((T)(uint16_t)a, (T)(uint16_t)b) |                            \
         (uint32_t)(uint16_t)half_##value((T)(uint16_t)(a >> 16), (T)(uint16_t)(b >> 16)) << 16
 
 #define half_add(x, y) ((x) + (y))
@@ -89,45 +89,44 @@ BINARY(sub_32, uint32_t, uint32_t, uint32_t, a - b)
 BINARY(sub_64, uint64_t, uint64_t, uint64_t, a - b)
 BINARY(sub_sat, uint32_t, int32_t, int32_t, clamp_s32((int64_t)a - b))
 
-BINARY(mul_lo_16, uint32_t, uint32_t, uint32_t, (uint16_t)(a * b))
-BINARY(mul_lo_32, uint32_t, uint32_t, uint32_t, a * b)
-BINARY(mul_lo_64, uint64_t, uint64_t, uint64_t, a * b)
+BINARY(mul_lo_16, uint32_t, uint32_t, uint32_t, (uint16_t)(a *b))
+BINARY(mul_lo_32, uint32_t, uint32_t, uint32_t, a *b)
+BINARY(mul_lo_64, uint64_t, uint64_t, uint64_t, a *b)
 BINARY(mul_hi_u16, uint32_t, uint32_t, uint32_t, (a & 0xffff) * (b & 0xffff) >> 16)
 BINARY(mul_hi_s16, uint32_t, uint32_t, uint32_t,
-       (uint16_t)((uint32_t)((int16_t)a * (int16_t)b) >> 16))
-BINARY(mul_hi_u32, uint32_t, uint32_t, uint32_t, (uint64_t)a * b >> 32)
-BINARY(mul_hi_s32, uint32_t, int32_t, int32_t, (uint64_t)((int64_t)a * b) >> 32)
+       (uint16_t)((uint32_t)((int16_t)a *(int16_t)b) >> 16))
+BINARY(mul_hi_u32, uint32_t, uint32_t, uint32_t, (uint64_t)a *b >> 32)
+BINARY(mul_hi_s32, uint32_t, int32_t, int32_t, (uint64_t)((int64_t)a *b) >> 32)
 BINARY(mul_hi_u64, uint64_t, uint64_t, uint64_t, hi_u64(a, b))
 BINARY(mul_hi_s64, uint64_t, int64_t, int64_t, hi_s64(a, b))
 BINARY(mul_wide_u16, uint32_t, uint32_t, uint32_t, (a & 0xffff) * (b & 0xffff))
-BINARY(mul_wide_s16, uint32_t, uint32_t, uint32_t, (uint32_t)((int16_t)a * (int16_t)b))
-BINARY(mul_wide_u32, uint64_t, uint32_t, uint32_t, (uint64_t)a * b)
-BINARY(mul_wide_s32, uint64_t, int32_t, int32_t, (int64_t)a * b)
+BINARY(mul_wide_s16, uint32_t, uint32_t, uint32_t, (uint32_t)((int16_t)a *(int16_t)b))
+BINARY(mul_wide_u32, uint64_t, uint32_t, uint32_t, (uint64_t)a *b)
+BINARY(mul_wide_s32, uint64_t, int32_t, int32_t, (int64_t)a *b)
 BINARY(mul24_lo_u32, uint32_t, uint32_t, uint32_t, (a & 0xffffff) * (b & 0xffffff))
 BINARY(mul24_lo_s32, uint32_t, uint32_t, uint32_t, (int64_t)sext24(a) * sext24(b))
 BINARY(mul24_hi_u32, uint32_t, uint32_t, uint32_t, (uint64_t)(a & 0xffffff) * (b & 0xffffff) >> 16)
-BINARY(mul24_hi_s32, uint32_t, uint32_t, uint32_t,
-       (uint64_t)((int64_t)sext24(a) * sext24(b)) >> 16)
+BINARY(mul24_hi_s32, uint32_t, uint32_t, uint32_t, (uint64_t)((int64_t)sext24(a) * sext24(b)) >> 16)
 
-TERNARY(mad_lo_16, uint32_t, uint32_t, uint32_t, uint32_t, (uint16_t)(a * b + c))
-TERNARY(mad_lo_32, uint32_t, uint32_t, uint32_t, uint32_t, a * b + c)
-TERNARY(mad_lo_64, uint64_t, uint64_t, uint64_t, uint64_t, a * b + c)
+TERNARY(mad_lo_16, uint32_t, uint32_t, uint32_t, uint32_t, (uint16_t)(a *b + c))
+TERNARY(mad_lo_32, uint32_t, uint32_t, uint32_t, uint32_t, a *b + c)
+TERNARY(mad_lo_64, uint64_t, uint64_t, uint64_t, uint64_t, a *b + c)
 TERNARY(mad_hi_u16, uint32_t, uint32_t, uint32_t, uint32_t,
         (uint16_t)(((a & 0xffff) * (b & 0xffff) >> 16) + c))
 TERNARY(mad_hi_s16, uint32_t, uint32_t, uint32_t, uint32_t,
         (uint16_t)(((uint32_t)((int16_t)a * (int16_t)b) >> 16) + c))
-TERNARY(mad_hi_u32, uint32_t, uint32_t, uint32_t, uint32_t, (uint32_t)((uint64_t)a * b >> 32) + c)
+TERNARY(mad_hi_u32, uint32_t, uint32_t, uint32_t, uint32_t, (uint32_t)((uint64_t)a *b >> 32) + c)
 TERNARY(mad_hi_s32, uint32_t, int32_t, int32_t, uint32_t,
-        (uint32_t)((uint64_t)((int64_t)a * b) >> 32) + c)
+        (uint32_t)((uint64_t)((int64_t)a *b) >> 32) + c)
 TERNARY(mad_hi_sat, uint32_t, int32_t, int32_t, int32_t,
-        clamp_s32((int64_t)(int32_t)((uint64_t)((int64_t)a * b) >> 32) + c))
+        clamp_s32((int64_t)(int32_t)((uint64_t)((int64_t)a *b) >> 32) + c))
 TERNARY(mad_hi_u64, uint64_t, uint64_t, uint64_t, uint64_t, hi_u64(a, b) + c)
 TERNARY(mad_hi_s64, uint64_t, int64_t, int64_t, uint64_t, hi_s64(a, b) + c)
 TERNARY(mad_wide_u16, uint32_t, uint32_t, uint32_t, uint32_t, (a & 0xffff) * (b & 0xffff) + c)
 TERNARY(mad_wide_s16, uint32_t, uint32_t, uint32_t, uint32_t,
-        (uint32_t)((int16_t)a * (int16_t)b) + c)
-TERNARY(mad_wide_u32, uint64_t, uint32_t, uint32_t, uint64_t, (uint64_t)a * b + c)
-TERNARY(mad_wide_s32, uint64_t, int32_t, int32_t, uint64_t, (uint64_t)((int64_t)a * b) + c)
+        (uint32_t)((int16_t)a *(int16_t)b) + c)
+TERNARY(mad_wide_u32, uint64_t, uint32_t, uint32_t, uint64_t, (uint64_t)a *b + c)
+TERNARY(mad_wide_s32, uint64_t, int32_t, int32_t, uint64_t, (uint64_t)((int64_t)a *b) + c)
 TERNARY(mad24_lo_u32, uint32_t, uint32_t, uint32_t, uint32_t, (a & 0xffffff) * (b & 0xffffff) + c)
 TERNARY(mad24_lo_s32, uint32_t, uint32_t, uint32_t, uint32_t,
         (uint32_t)((int64_t)sext24(a) * sext24(b)) + c)
@@ -208,10 +207,10 @@ CARRY(addc_32, uint32_t, a, b, STEP_ADD)
 CARRY(addc_64, uint64_t, a, b, STEP_ADD)
 CARRY(subc_32, uint32_t, a, b, STEP_SUB)
 CARRY(subc_64, uint64_t, a, b, STEP_SUB)
-CARRY(madc_lo_32, uint32_t, a * b, c, STEP_ADD)
-CARRY(madc_lo_64, uint64_t, a * b, c, STEP_ADD)
-CARRY(madc_hi_u32, uint32_t, (uint32_t)((uint64_t)a * b >> 32), c, STEP_ADD)
-CARRY(madc_hi_s32, uint32_t, (uint32_t)((uint64_t)((int64_t)(int32_t)a * (int32_t)b) >> 32), c,
+CARRY(madc_lo_32, uint32_t, a *b, c, STEP_ADD)
+CARRY(madc_lo_64, uint64_t, a *b, c, STEP_ADD)
+CARRY(madc_hi_u32, uint32_t, (uint32_t)((uint64_t)a *b >> 32), c, STEP_ADD)
+CARRY(madc_hi_s32, uint32_t, (uint32_t)((uint64_t)((int64_t)(int32_t)a *(int32_t)b) >> 32), c,
       STEP_ADD)
 CARRY(madc_hi_u64, uint64_t, hi_u64(a, b), c, STEP_ADD)
 CARRY(madc_hi_s64, uint64_t, hi_s64((int64_t)a, (int64_t)b), c, STEP_ADD)
@@ -219,7 +218,8 @@ CARRY(madc_hi_s64, uint64_t, hi_s64((int64_t)a, (int64_t)b), c, STEP_ADD)
 static bool decode_carry(struct decoder *d, const struct row *row)
 {
     enum ptx_type type = (enum ptx_type)d->form->types[0];
-    bool in = d->form->op == PTX_OP_addc || d->form->op == PTX_OP_subc || d->form->op == PTX_OP_madc;
+    bool in =
+        d->form->op == PTX_OP_addc || d->form->op == PTX_OP_subc || d->form->op == PTX_OP_madc;
     uint32_t refs[3] = {0}, sources = row->aux;
     if (!decode_count_is(d, sources + 1))
         return false;
@@ -248,21 +248,34 @@ DOT(ss, true, true)
 
 /* ---- rows ---- */
 
-#define BOTH(form, n, shape, run) {form ".u" n, shape, run, NULL, 0}, {form ".s" n, shape, run, NULL, 0}
+#define BOTH(form, n, shape, run)                                                                  \
+    {form ".u" n, shape, run, NULL, 0},                                                            \
+    {                                                                                              \
+        form ".s" n, shape, run, NULL, 0                                                           \
+    }
 #define SIZES(form, shape16, shape32, shape64, name)                                               \
     BOTH(form, "16", shape16, name##_16), BOTH(form, "32", shape32, name##_32),                    \
         BOTH(form, "64", shape64, name##_64)
 #define SIGNS(form, n, shape, name)                                                                \
-    {form ".u" #n, shape, name##_u##n, NULL, 0}, {form ".s" #n, shape, name##_s##n, NULL, 0}
+    {form ".u" #n, shape, name##_u##n, NULL, 0},                                                   \
+    {                                                                                              \
+        form ".s" #n, shape, name##_s##n, NULL, 0                                                  \
+    }
 #define SIGNED_SIZES(form, shape16, shape32, shape64, name)                                        \
     SIGNS(form, 16, shape16, name), SIGNS(form, 32, shape32, name), SIGNS(form, 64, shape64, name)
 #define CARRIES(form, n, sources, run)                                                             \
-    {form ".u" n, NULL, run, decode_carry, sources}, {form ".s" n, NULL, run, decode_carry, sources}, \
-        {form ".b" n, NULL, run, decode_carry, sources}
+    {form ".u" n, NULL, run, decode_carry, sources},                                               \
+        {form ".s" n, NULL, run, decode_carry, sources},                                           \
+    {                                                                                              \
+        form ".b" n, NULL, run, decode_carry, sources                                              \
+    }
 #define DOTS(form, name)                                                                           \
-    {form ".u32.u32", "w:www", name##_uu, NULL, 0}, {form ".u32.s32", "w:www", name##_us, NULL, 0}, \
+    {form ".u32.u32", "w:www", name##_uu, NULL, 0},                                                \
+        {form ".u32.s32", "w:www", name##_us, NULL, 0},                                            \
         {form ".s32.u32", "w:www", name##_su, NULL, 0},                                            \
-        {form ".s32.s32", "w:www", name##_ss, NULL, 0}
+    {                                                                                              \
+        form ".s32.s32", "w:www", name##_ss, NULL, 0                                               \
+    }
 
 const struct row ROWS_NAME(int)[] = {
     SIZES("add", "h:hh", "w:ww", "d:dd", add),
@@ -318,7 +331,9 @@ const struct row ROWS_NAME(int)[] = {
         {form ".hi.cc.u32", NULL, madc_hi_u32, decode_carry, 3},                                   \
         {form ".hi.cc.s32", NULL, madc_hi_s32, decode_carry, 3},                                   \
         {form ".hi.cc.u64", NULL, madc_hi_u64, decode_carry, 3},                                   \
-        {form ".hi.cc.s64", NULL, madc_hi_s64, decode_carry, 3}
+    {                                                                                              \
+        form ".hi.cc.s64", NULL, madc_hi_s64, decode_carry, 3                                      \
+    }
     MAD_CARRIES("mad"),
     MAD_CARRIES("madc"),
     CARRIES("madc.lo", "32", 3, madc_lo_32),

@@ -50,8 +50,8 @@ static double upper_half(double v, bool flush)
         {                                                                                          \
             if (!ACTIVE(exec, i))                                                                  \
                 continue;                                                                          \
-            double a = upper_half(ra[i], op->aux);                                                          \
-            d[i] = upper_half(value, op->aux);                                                              \
+            double a = upper_half(ra[i], op->aux);                                                 \
+            d[i] = upper_half(value, op->aux);                                                     \
         }                                                                                          \
         return op + 1;                                                                             \
     }
@@ -87,7 +87,10 @@ static bool decode_policy(struct decoder *d, const struct row *row)
 }
 
 #define APPROX(form, run)                                                                          \
-    {form ".approx.f32", "f:f", run, NULL, 0}, {form ".approx.ftz.f32", "f:f", run, NULL, 1}
+    {form ".approx.f32", "f:f", run, NULL, 0},                                                     \
+    {                                                                                              \
+        form ".approx.ftz.f32", "f:f", run, NULL, 1                                                \
+    }
 
 const struct row rows_math[] = {
     APPROX("rcp", rcp),

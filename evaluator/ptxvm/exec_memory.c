@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ld, ldu, st in every space, and hints that do nothing. Addresses of all lanes are resolved to host
- * pointers first; a row at consecutive or equal addresses costs one check.
+ * ld, ldu, st in every space, and hints that do nothing. Addresses of all lanes are resolved to
+ * host pointers first; a row at consecutive or equal addresses costs one check.
  *
  * Plain accesses of lanes are relaxed atomics of the host, ordered ones (volatile, acquire, release
  * …) acquire and release: CTAs on other threads see what the program's order promises. */
@@ -82,17 +82,27 @@ static void load_element(uint32_t aux, uint32_t exec, void *row, unsigned char *
                          uint32_t offset)
 {
     switch (aux & (AUX_BYTES | AUX_ORDERED | AUX_SIGN)) {
-    case 1: LOAD_AS(uint8_t, uint32_t, __ATOMIC_RELAXED) break;
-    case 2: LOAD_AS(uint16_t, uint32_t, __ATOMIC_RELAXED) break;
-    case 4: LOAD_AS(uint32_t, uint32_t, __ATOMIC_RELAXED) break;
-    case 8: LOAD_AS(uint64_t, uint64_t, __ATOMIC_RELAXED) break;
-    case 1 | AUX_ORDERED: LOAD_AS(uint8_t, uint32_t, __ATOMIC_ACQUIRE) break;
-    case 2 | AUX_ORDERED: LOAD_AS(uint16_t, uint32_t, __ATOMIC_ACQUIRE) break;
-    case 4 | AUX_ORDERED: LOAD_AS(uint32_t, uint32_t, __ATOMIC_ACQUIRE) break;
-    case 8 | AUX_ORDERED: LOAD_AS(uint64_t, uint64_t, __ATOMIC_ACQUIRE) break;
-    case 1 | AUX_SIGN: case 1 | AUX_SIGN | AUX_ORDERED:
+    case 1:
+        LOAD_AS(uint8_t, uint32_t, __ATOMIC_RELAXED) break;
+    case 2:
+        LOAD_AS(uint16_t, uint32_t, __ATOMIC_RELAXED) break;
+    case 4:
+        LOAD_AS(uint32_t, uint32_t, __ATOMIC_RELAXED) break;
+    case 8:
+        LOAD_AS(uint64_t, uint64_t, __ATOMIC_RELAXED) break;
+    case 1 | AUX_ORDERED:
+        LOAD_AS(uint8_t, uint32_t, __ATOMIC_ACQUIRE) break;
+    case 2 | AUX_ORDERED:
+        LOAD_AS(uint16_t, uint32_t, __ATOMIC_ACQUIRE) break;
+    case 4 | AUX_ORDERED:
+        LOAD_AS(uint32_t, uint32_t, __ATOMIC_ACQUIRE) break;
+    case 8 | AUX_ORDERED:
+        LOAD_AS(uint64_t, uint64_t, __ATOMIC_ACQUIRE) break;
+    case 1 | AUX_SIGN:
+    case 1 | AUX_SIGN | AUX_ORDERED:
         LOAD_AS(int8_t, int32_t, __ATOMIC_ACQUIRE) break;
-    case 2 | AUX_SIGN: case 2 | AUX_SIGN | AUX_ORDERED:
+    case 2 | AUX_SIGN:
+    case 2 | AUX_SIGN | AUX_ORDERED:
         LOAD_AS(int16_t, int32_t, __ATOMIC_ACQUIRE) break;
     default:
         EACH_LANE if (ACTIVE(exec, i)) memcpy((char *)row + 16 * i, p[i] + offset, 16);
@@ -114,14 +124,22 @@ static void store_element(uint32_t aux, uint32_t exec, const void *row, unsigned
                           uint32_t offset)
 {
     switch (aux & (AUX_BYTES | AUX_ORDERED)) {
-    case 1: STORE_AS(uint8_t, uint32_t, __ATOMIC_RELAXED) break;
-    case 2: STORE_AS(uint16_t, uint32_t, __ATOMIC_RELAXED) break;
-    case 4: STORE_AS(uint32_t, uint32_t, __ATOMIC_RELAXED) break;
-    case 8: STORE_AS(uint64_t, uint64_t, __ATOMIC_RELAXED) break;
-    case 1 | AUX_ORDERED: STORE_AS(uint8_t, uint32_t, __ATOMIC_RELEASE) break;
-    case 2 | AUX_ORDERED: STORE_AS(uint16_t, uint32_t, __ATOMIC_RELEASE) break;
-    case 4 | AUX_ORDERED: STORE_AS(uint32_t, uint32_t, __ATOMIC_RELEASE) break;
-    case 8 | AUX_ORDERED: STORE_AS(uint64_t, uint64_t, __ATOMIC_RELEASE) break;
+    case 1:
+        STORE_AS(uint8_t, uint32_t, __ATOMIC_RELAXED) break;
+    case 2:
+        STORE_AS(uint16_t, uint32_t, __ATOMIC_RELAXED) break;
+    case 4:
+        STORE_AS(uint32_t, uint32_t, __ATOMIC_RELAXED) break;
+    case 8:
+        STORE_AS(uint64_t, uint64_t, __ATOMIC_RELAXED) break;
+    case 1 | AUX_ORDERED:
+        STORE_AS(uint8_t, uint32_t, __ATOMIC_RELEASE) break;
+    case 2 | AUX_ORDERED:
+        STORE_AS(uint16_t, uint32_t, __ATOMIC_RELEASE) break;
+    case 4 | AUX_ORDERED:
+        STORE_AS(uint32_t, uint32_t, __ATOMIC_RELEASE) break;
+    case 8 | AUX_ORDERED:
+        STORE_AS(uint64_t, uint64_t, __ATOMIC_RELEASE) break;
     default:
         EACH_LANE if (ACTIVE(exec, i)) memcpy(p[i] + offset, (const char *)row + 16 * i, 16);
     }
@@ -197,8 +215,8 @@ static bool access_all_local(struct warp *w, const struct op *op, uint32_t exec,
 {
     uint32_t bytes = op->aux & AUX_BYTES, count = mode == ACCESS_READ ? op->defs : op->uses;
     uint32_t width = bytes < 4 ? 4 : bytes;
-    EACH_LANE if (ACTIVE(exec, i) && !access_local(w, op, i, at[i], bytes * count, bytes * count, mode))
-        return false;
+    EACH_LANE if (ACTIVE(exec, i) &&
+                  !access_local(w, op, i, at[i], bytes * count, bytes * count, mode)) return false;
     for (uint32_t k = 0; k < count; k++) {
         unsigned char *row = vm_row(w, op->list[k]);
         EACH_LANE
@@ -250,7 +268,7 @@ static bool access_generic(struct warp *w, const struct op *op, uint32_t exec, u
     HANDLER(name)                                                                                  \
     {                                                                                              \
         uint64_t at[VM_LANES];                                                                     \
-        address_rows(w, op, at);                                                                      \
+        address_rows(w, op, at);                                                                   \
         return call ? op + 1 : NULL;                                                               \
     }
 ACCESS(load_global, load_flat(w, op, exec, at, access_global))
@@ -337,12 +355,14 @@ static bool decode_elements_of(struct decoder *d, const struct ptx_operand *o, e
 
 static bool decode_access(struct decoder *d, const struct row *row)
 {
-    static handler *const loads_by_space[] = {
-        [PTX_SPACE_NONE] = load_generic, [PTX_SPACE_GLOBAL] = load_global,
-        [PTX_SPACE_SHARED] = load_shared, [PTX_SPACE_LOCAL] = load_local};
-    static handler *const stores_by_space[] = {
-        [PTX_SPACE_NONE] = store_generic, [PTX_SPACE_GLOBAL] = store_global,
-        [PTX_SPACE_SHARED] = store_shared, [PTX_SPACE_LOCAL] = store_local};
+    static handler *const loads_by_space[] = {[PTX_SPACE_NONE] = load_generic,
+                                              [PTX_SPACE_GLOBAL] = load_global,
+                                              [PTX_SPACE_SHARED] = load_shared,
+                                              [PTX_SPACE_LOCAL] = load_local};
+    static handler *const stores_by_space[] = {[PTX_SPACE_NONE] = store_generic,
+                                               [PTX_SPACE_GLOBAL] = store_global,
+                                               [PTX_SPACE_SHARED] = store_shared,
+                                               [PTX_SPACE_LOCAL] = store_local};
     bool loads = row->aux == ACCESS_READ;
     if (d->instr->operand_count < 2 || d->instr->operand_count > 3 || !d->form->type_count)
         return decode_error(d, "%u operands", d->instr->operand_count);

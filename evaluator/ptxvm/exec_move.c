@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mov, packing and unpacking, special registers, conversions between address spaces, predicate
- * logic. */
+ * mov, packing and unpacking, conversions between address spaces, predicate logic. */
 #include "evaluator/ptxvm/lanes.h"
 
 #include <string.h>
-
-#include "core/util.h"
 
 const uint32_t lane_bit[VM_LANES] = {
     1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
@@ -80,9 +77,11 @@ HANDLER(pack)
     unsigned char rows[16 * VM_LANES];
     for (uint32_t k = 0; k < op->uses; k++) {
         const unsigned char *from = vm_row(w, op->list[k]);
-        EACH_LANE memcpy(rows + (uint32_t)i * width + k * part, from + (uint32_t)i * part_width, part);
+        EACH_LANE memcpy(rows + (uint32_t)i * width + k * part, from + (uint32_t)i * part_width,
+                         part);
     }
-    EACH_LANE if (ACTIVE(exec, i)) memcpy(d + (uint32_t)i * width, rows + (uint32_t)i * width, width);
+    EACH_LANE if (ACTIVE(exec, i))
+        memcpy(d + (uint32_t)i * width, rows + (uint32_t)i * width, width);
     return op + 1;
 }
 
@@ -125,15 +124,16 @@ static bool decode_vector_mov(struct decoder *d, enum ptx_type type)
         return decode_error(d, "%u parts do not make %u bits", count, bits);
     uint32_t refs[16];
     for (uint32_t k = 0; k < count; k++)
-        if (!(refs[k] = unpacks ? decode_result(d, &parts[k], part)
-                                : decode_source(d, &parts[k], part)))
+        if (!(refs[k] =
+                  unpacks ? decode_result(d, &parts[k], part) : decode_source(d, &parts[k], part)))
             return false;
-    uint32_t whole = unpacks ? decode_source(d, &d->operands[1], type)
-                             : decode_result(d, &d->operands[0], type);
+    uint32_t whole =
+        unpacks ? decode_source(d, &d->operands[1], type) : decode_result(d, &d->operands[0], type);
     struct op *op = whole ? decode_emit(d, unpacks ? unpack : pack) : NULL;
     if (!op)
         return false;
-    op->aux = ptx_type_bits(part) / 8 | (uint32_t)width_of(part) << 8 | (uint32_t)width_of(type) << 16;
+    op->aux =
+        ptx_type_bits(part) / 8 | (uint32_t)width_of(part) << 8 | (uint32_t)width_of(type) << 16;
     if (unpacks)
         op->a = whole;
     else
@@ -179,95 +179,6 @@ static bool decode_mov(struct decoder *d, const struct row *row)
     return decode_widen(d);
 }
 
-/* ---- special registers ---- */
-
-static uint64_t thread_coordinate(const struct warp *w, int lane, int axis)
-{
-    const uint32_t *block = w->cta->run->block;
-    uint32_t linear = w->index * VM_LANES + (uint32_t)lane;
-    return axis == 0   ? linear % block[0]
-           : axis == 1 ? linear / block[0] % block[1]
-           : axis == 2 ? linear / block[0] / block[1]
-                       : 0;
-}
-
-/* Cycles are instructions of this host thread; nanoseconds are real. */
-static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
-{
-    const struct cta *c = w->cta;
-    const struct run *run = c->run;
-    uint64_t sms = (uint64_t)run->vm->options.num_sms;
-    switch (sreg) {
-    case PTX_SREG_ntid_x: case PTX_SREG_ntid: return run->block[0];
-    case PTX_SREG_ntid_y: return run->block[1];
-    case PTX_SREG_ntid_z: return run->block[2];
-    case PTX_SREG_ctaid_x: case PTX_SREG_ctaid: return c->id[0];
-    case PTX_SREG_ctaid_y: return c->id[1];
-    case PTX_SREG_ctaid_z: return c->id[2];
-    case PTX_SREG_nctaid_x: case PTX_SREG_nctaid: return run->grid[0];
-    case PTX_SREG_nctaid_y: return run->grid[1];
-    case PTX_SREG_nctaid_z: return run->grid[2];
-    case PTX_SREG_clusterid_x: case PTX_SREG_clusterid: return c->id[0];
-    case PTX_SREG_clusterid_y: return c->id[1];
-    case PTX_SREG_clusterid_z: return c->id[2];
-    case PTX_SREG_nclusterid_x: case PTX_SREG_nclusterid: return run->grid[0];
-    case PTX_SREG_nclusterid_y: return run->grid[1];
-    case PTX_SREG_nclusterid_z: return run->grid[2];
-    case PTX_SREG_cluster_nctaid_x: case PTX_SREG_cluster_nctaid:
-    case PTX_SREG_cluster_nctaid_y: case PTX_SREG_cluster_nctaid_z:
-    case PTX_SREG_cluster_nctarank: return 1;
-    case PTX_SREG_warpid: return w->index;
-    case PTX_SREG_nwarpid: return VM_SM_THREADS / VM_LANES;
-    case PTX_SREG_smid: return c->linear % sms;
-    case PTX_SREG_nsmid: return sms;
-    case PTX_SREG_gridid: return 1;
-    case PTX_SREG_clock: case PTX_SREG_clock64: return w->worker->steps + w->turn;
-    case PTX_SREG_clock_hi: return (w->worker->steps + w->turn) >> 32;
-    case PTX_SREG_globaltimer: case PTX_SREG_globaltimer_lo: return (uint64_t)(now_s() * 1e9);
-    case PTX_SREG_globaltimer_hi: return (uint64_t)(now_s() * 1e9) >> 32;
-    case PTX_SREG_total_smem_size: case PTX_SREG_aggr_smem_size: return run->shared_bytes;
-    case PTX_SREG_dynamic_smem_size: return run->dynamic_bytes;
-    case PTX_SREG_reserved_smem_offset_end: case PTX_SREG_reserved_smem_offset_cap:
-        return VM_SHARED_START;
-    default: return 0; /* the fourth component, %cluster_ctarank, %envreg<n>, … */
-    }
-}
-
-static uint64_t lane_sreg(const struct warp *w, uint32_t sreg, int lane, uint64_t uniform)
-{
-    switch (sreg) {
-    case PTX_SREG_tid_x: case PTX_SREG_tid: return thread_coordinate(w, lane, 0);
-    case PTX_SREG_tid_y: return thread_coordinate(w, lane, 1);
-    case PTX_SREG_tid_z: return thread_coordinate(w, lane, 2);
-    case PTX_SREG_laneid: return (uint64_t)lane;
-    case PTX_SREG_lanemask_eq: return lane_bit[lane];
-    case PTX_SREG_lanemask_lt: return lane_bit[lane] - 1;
-    case PTX_SREG_lanemask_le: return lane_bit[lane] | (lane_bit[lane] - 1);
-    case PTX_SREG_lanemask_gt: return ~(lane_bit[lane] | (lane_bit[lane] - 1));
-    case PTX_SREG_lanemask_ge: return ~(lane_bit[lane] - 1);
-    default: return uniform;
-    }
-}
-
-/* aux: register; imm: width of the result row. */
-const struct op *run_sreg(struct warp *w, const struct op *op, uint32_t exec)
-{
-    uint64_t uniform = uniform_sreg(w, op->aux);
-    uint32_t *narrow = vm_row(w, op->d);
-    uint64_t *wide = vm_row(w, op->d);
-    EACH_LANE
-    {
-        if (!ACTIVE(exec, i))
-            continue;
-        uint64_t value = lane_sreg(w, op->aux, i, uniform);
-        if (op->imm == WIDTH_64)
-            wide[i] = value;
-        else
-            narrow[i] = (uint32_t)value;
-    }
-    return op + 1;
-}
-
 /* ---- predicates ---- */
 
 #define PRED_LOGIC(name, value)                                                                    \
@@ -278,7 +189,7 @@ const struct op *run_sreg(struct warp *w, const struct op *op, uint32_t exec)
         vm_set_pred(w, op->d, exec, value);                                                        \
         return op + 1;                                                                             \
     }
-PRED_LOGIC(and_pred, a & b)
+PRED_LOGIC(and_pred, a &b)
 PRED_LOGIC(or_pred, a | b)
 PRED_LOGIC(xor_pred, a ^ b)
 PRED_LOGIC(not_pred, ~a)
@@ -373,7 +284,7 @@ static enum ptx_space space_word(const struct decoder *d)
     if (form_has(d, PTX_WORD_shared) || form_has(d, PTX_WORD_shared__cta) ||
         form_has(d, PTX_WORD_shared__cluster))
         return PTX_SPACE_SHARED;
-    return form_has(d, PTX_WORD_local)                                       ? PTX_SPACE_LOCAL
+    return form_has(d, PTX_WORD_local)                                         ? PTX_SPACE_LOCAL
            : form_has(d, PTX_WORD_param) || form_has(d, PTX_WORD_param__entry) ? PTX_SPACE_PARAM
            : form_has(d, PTX_WORD_const)                                       ? PTX_SPACE_CONST
                                                                                : PTX_SPACE_GLOBAL;
@@ -399,7 +310,8 @@ static bool decode_mapa(struct decoder *d, const struct row *row)
     enum ptx_type type = (enum ptx_type)d->form->types[0];
     uint32_t a = decode_count_is(d, 3) ? decode_source(d, &d->operands[1], type) : REF_NONE;
     uint32_t to = a ? decode_result(d, &d->operands[0], type) : REF_NONE;
-    struct op *op = to ? decode_emit(d, width_of(type) == WIDTH_64 ? run_mov_64 : run_mov_32) : NULL;
+    struct op *op =
+        to ? decode_emit(d, width_of(type) == WIDTH_64 ? run_mov_64 : run_mov_32) : NULL;
     if (!op)
         return false;
     op->d = to, op->a = a;

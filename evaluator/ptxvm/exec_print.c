@@ -117,8 +117,9 @@ static void print_one(struct print *p, char spec[SPEC_MAX], char conversion, boo
         }
         snprintf(spec + n, SPEC_MAX - n, "ll%c", conversion);
         bool is_signed = conversion == 'd' || conversion == 'i';
-        long long value = is_long ? (long long)v : is_signed ? (long long)(int32_t)v
-                                                             : (long long)(uint32_t)v;
+        long long value = is_long     ? (long long)v
+                          : is_signed ? (long long)(int32_t)v
+                                      : (long long)(uint32_t)v;
         buf_addf(&p->out, spec, value);
     } else if (strchr("eEfFgGaA", conversion)) {
         uint64_t bits = next_argument(p, 8);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Exchanges between lanes of a warp: shfl, vote, match, redux, activemask, elect. Those with a member
- * mask wait until its live lanes are all here. */
+ * Exchanges between lanes of a warp: shfl, vote, match, redux, activemask, elect. Those with a
+ * member mask wait until its live lanes are all here. */
 #include "evaluator/ptxvm/lanes.h"
 
 #include <string.h>
-
 
 static uint32_t members_of(const struct warp *w, const struct op *op, uint32_t exec)
 {
@@ -120,10 +119,10 @@ static bool decode_vote(struct decoder *d, const struct row *row)
     if (!op)
         return false;
     op->d = result, op->a = a, op->c = members;
-    op->aux = ballot                        ? VOTE_BALLOT
-              : form_has(d, PTX_WORD_all)   ? VOTE_ALL
-              : form_has(d, PTX_WORD_any)   ? VOTE_ANY
-                                            : VOTE_UNI;
+    op->aux = ballot                      ? VOTE_BALLOT
+              : form_has(d, PTX_WORD_all) ? VOTE_ALL
+              : form_has(d, PTX_WORD_any) ? VOTE_ANY
+                                          : VOTE_UNI;
     return true;
 }
 
@@ -186,20 +185,36 @@ static bool decode_match(struct decoder *d, const struct row *row)
 
 /* ---- redux: a value, c members ---- */
 
-enum { REDUX_ADD, REDUX_MIN_U, REDUX_MAX_U, REDUX_MIN_S, REDUX_MAX_S, REDUX_AND, REDUX_OR,
-       REDUX_XOR };
+enum {
+    REDUX_ADD,
+    REDUX_MIN_U,
+    REDUX_MAX_U,
+    REDUX_MIN_S,
+    REDUX_MAX_S,
+    REDUX_AND,
+    REDUX_OR,
+    REDUX_XOR
+};
 
 static uint32_t redux_step(uint32_t kind, uint32_t x, uint32_t y)
 {
     switch (kind) {
-    case REDUX_ADD: return x + y;
-    case REDUX_MIN_U: return x < y ? x : y;
-    case REDUX_MAX_U: return x > y ? x : y;
-    case REDUX_MIN_S: return (int32_t)x < (int32_t)y ? x : y;
-    case REDUX_MAX_S: return (int32_t)x > (int32_t)y ? x : y;
-    case REDUX_AND: return x & y;
-    case REDUX_OR: return x | y;
-    default: return x ^ y;
+    case REDUX_ADD:
+        return x + y;
+    case REDUX_MIN_U:
+        return x < y ? x : y;
+    case REDUX_MAX_U:
+        return x > y ? x : y;
+    case REDUX_MIN_S:
+        return (int32_t)x < (int32_t)y ? x : y;
+    case REDUX_MAX_S:
+        return (int32_t)x > (int32_t)y ? x : y;
+    case REDUX_AND:
+        return x & y;
+    case REDUX_OR:
+        return x | y;
+    default:
+        return x ^ y;
     }
 }
 
@@ -267,7 +282,10 @@ static bool decode_redux(struct decoder *d, const struct row *row)
     return true;
 }
 
-#define REDUX(form, kind) {"redux.sync." form, NULL, redux, decode_redux, kind}
+#define REDUX(form, kind)                                                                          \
+    {                                                                                              \
+        "redux.sync." form, NULL, redux, decode_redux, kind                                        \
+    }
 
 const struct row rows_warp[] = {
     {"shfl", NULL, shfl, decode_shfl, 0},

@@ -173,7 +173,8 @@ static void describe(struct ptxvm_fault *f, const char *space)
         [PTXVM_NULL_ACCESS] = "access through a null pointer to",
         [PTXVM_WRONG_SPACE] = "access outside the address space of",
     };
-    snprintf(f->detail, sizeof f->detail, "%s %" PRIu64 " bytes of %s memory at 0x%" PRIx64 "%.200s",
+    snprintf(f->detail, sizeof f->detail,
+             "%s %" PRIu64 " bytes of %s memory at 0x%" PRIx64 "%.200s",
              what[f->kind] ? what[f->kind] : "bad access to", f->bytes, space, f->address, where);
 }
 
@@ -187,8 +188,8 @@ const struct op *stop_access(struct warp *w, const struct op *op, int lane, enum
         return NULL;
     struct ptxvm_fault *f = &run->result->fault;
     bool outside = kind == PTXVM_OUT_OF_BOUNDS_READ || kind == PTXVM_OUT_OF_BOUNDS_WRITE;
-    f->kind = outside && strcmp(space, "global") == 0 && address < VM_NULL_END ? PTXVM_NULL_ACCESS
-                                                                               : kind;
+    f->kind =
+        outside && strcmp(space, "global") == 0 && address < VM_NULL_END ? PTXVM_NULL_ACCESS : kind;
     f->address = address;
     f->bytes = n;
     nearest(f, w, space);

@@ -54,7 +54,8 @@ uint32_t float_narrow(double v, const struct float_format *f, enum rounding r, b
         return sign | (saturate || f->finite ? overflow(f, ROUND_NEAREST, negative, saturate)
                                              : greatest(f) + 1);
     int exponent = (int)(u >> 52 & 0x7ff) - 1023;
-    uint64_t mantissa = (u & ((UINT64_C(1) << 52) - 1)) | (exponent > -1023 ? UINT64_C(1) << 52 : 0);
+    uint64_t mantissa =
+        (u & ((UINT64_C(1) << 52) - 1)) | (exponent > -1023 ? UINT64_C(1) << 52 : 0);
     if (mantissa == 0)
         return sign;
     int bias = (1 << (f->exponent_bits - 1)) - 1;

@@ -10,7 +10,8 @@
 
 enum rounding { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP, ROUND_AWAY /* ties away: .rna */ };
 
-/* A binary format below double: sign, exponent, mantissa. `finite`: no infinities, one NaN (e4m3). */
+/* A binary format below double: sign, exponent, mantissa. `finite`: no infinities, one NaN (e4m3).
+ */
 struct float_format {
     int exponent_bits, mantissa_bits;
     bool finite;
@@ -117,8 +118,8 @@ static inline float f16_widen(uint32_t h)
 static inline uint32_t f16_nearest(float v)
 {
     uint32_t u = f32_bits(v), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
-    /* Normal results: round at bit 13 and shift the bias. Subnormal ones: adding 0.5 puts the unit of
-     * the result at the last bit of the sum, which rounds by itself. */
+    /* Normal results: round at bit 13 and shift the bias. Subnormal ones: adding 0.5 puts the unit
+     * of the result at the last bit of the sum, which rounds by itself. */
     uint32_t normal = (a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13;
     uint32_t subnormal = f32_bits(f32_from(a) + 0.5f) - 0x3f000000;
     uint32_t h = a < 0x38800000 ? subnormal : normal;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loops over the lanes of a row. Results are computed for every lane and kept for those in `exec`, so
- * that compilers make vectors of them: expressions must be harmless for any operand. Handlers made
- * here read operands a, b, c of lane i and know nothing else. */
+ * Loops over the lanes of a row. Results are computed for every lane and kept for those in `exec`,
+ * so that compilers make vectors of them: expressions must be harmless for any operand. Handlers
+ * made here read operands a, b, c of lane i and know nothing else. */
 #ifndef EVALUATOR_PTXVM_LANES_H
 #define EVALUATOR_PTXVM_LANES_H
 
@@ -16,7 +16,7 @@
 #endif
 
 #define EACH_LANE for (int i = 0; i < VM_LANES; i++)
-#define ACTIVE(exec, i) ((exec) >> (i) & 1)
+#define ACTIVE(exec, i) ((exec) >> (i)&1)
 
 extern const uint32_t lane_bit[VM_LANES];
 
@@ -40,7 +40,8 @@ extern const uint32_t lane_bit[VM_LANES];
 #define HANDLER(name)                                                                              \
     static const struct op *name(struct warp *w, const struct op *op, uint32_t exec)
 
-/* D: type of a result row's lane; A, B, C: of the operands'. V: type in which the operand is read. */
+/* D: type of a result row's lane; A, B, C: of the operands'. V: type in which the operand is read.
+ */
 #define UNARY(name, D, A, value)                                                                   \
     HANDLER(name)                                                                                  \
     {                                                                                              \

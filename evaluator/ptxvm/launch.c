@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A launch: checks the configuration, spreads CTAs over host threads, keeps no more of them alive at
- * a time than the modelled device would, gathers counts. */
+ * A launch: checks the configuration, spreads CTAs over host threads, keeps no more of them alive
+ * at a time than the modelled device would, gathers counts. */
 #include "evaluator/ptxvm/vm.h"
 
 #include <string.h>
 
 #include "core/util.h"
 
-/* Warp instructions before a worker looks at another CTA: some milliseconds, so that a grid whose CTAs
- * wait for each other gets going. */
+/* Warp instructions before a worker looks at another CTA: some milliseconds, so that a grid whose
+ * CTAs wait for each other gets going. */
 enum { CTA_STEPS = 256 * 1024 };
 
 const struct function *vm_function(const struct program *p, uint32_t index)
@@ -228,8 +228,11 @@ static bool place_params(struct run *run, const struct ptxvm_launch *launch)
     }
     if (launch->param_bytes)
         memcpy(copy, launch->params, launch->param_bytes);
-    run->params = (struct allocation){.start = VM_PARAM_BASE, .size = launch->param_bytes,
-                                      .host = copy, .read_only = true, .name = "parameters"};
+    run->params = (struct allocation){.start = VM_PARAM_BASE,
+                                      .size = launch->param_bytes,
+                                      .host = copy,
+                                      .read_only = true,
+                                      .name = "parameters"};
     return true;
 }
 
@@ -246,8 +249,7 @@ static bool prepare(struct run *run, const struct ptxvm_launch *launch)
     return check_directives(run, launch) && place_params(run, launch);
 }
 
-void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch,
-                  struct ptxvm_result *result)
+void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch, struct ptxvm_result *result)
 {
     *result = (struct ptxvm_result){.status = PTXVM_OK};
     double begin = now_s();

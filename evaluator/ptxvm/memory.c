@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The simulated address space: named allocations in ascending order with unmapped gaps between them,
- * and one ceiling for everything a device holds. */
+ * The simulated address space: named allocations in ascending order with unmapped gaps between
+ * them, and one ceiling for everything a device holds. */
 #include "evaluator/ptxvm/vm.h"
 
 #include <stdlib.h>

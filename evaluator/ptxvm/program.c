@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program: one entry and every function it can reach, with shared memory laid out for it and local
- * memory laid out per function. Made at the first launch of the entry and kept with the device. */
+ * A program: one entry and every function it can reach, with shared memory laid out for it and
+ * local memory laid out per function. Made at the first launch of the entry and kept with the
+ * device. */
 #include "evaluator/ptxvm/decode.h"
 
 #include <string.h>
@@ -87,8 +88,10 @@ static bool lay_shared(struct program *p, const bool *used, struct fault *f)
         p->var_address[i] = at;
         at += v->size;
         if (at > VM_SHARED_START + VM_SHARED_MAX)
-            return fault_set(f, ERR_INVALID, "%.80s needs more than %d bytes of static shared memory",
-                             p->entry->name, VM_SHARED_MAX), false;
+            return fault_set(f, ERR_INVALID,
+                             "%.80s needs more than %d bytes of static shared memory",
+                             p->entry->name, VM_SHARED_MAX),
+                   false;
     }
     at = align_up(at, dynamic_align);
     for (uint32_t i = 0; i < m->var_count; i++)
@@ -105,12 +108,14 @@ static bool lay_slot(struct program *p, struct function *fn, uint32_t var, struc
     uint64_t align = v->align > SLOT_ALIGN ? v->align : SLOT_ALIGN;
     if (align > FRAME_ALIGN)
         return fault_set(f, ERR_INVALID, "%.80s is aligned to more than %d bytes", v->name,
-                         FRAME_ALIGN), false;
+                         FRAME_ALIGN),
+               false;
     uint64_t at = align_up(fn->local_bytes, align);
     uint64_t bytes = v->space == PTX_SPACE_REG ? SLOT_ALIGN : v->size;
     if (bytes > VM_LOCAL_MAX || at + bytes > VM_LOCAL_MAX)
         return fault_set(f, ERR_INVALID, "%.80s needs more than %d bytes of local memory",
-                         fn->ptx->name, VM_LOCAL_MAX), false;
+                         fn->ptx->name, VM_LOCAL_MAX),
+               false;
     p->var_address[var] = at;
     fn->local_bytes = (uint32_t)align_up(at + bytes, SLOT_ALIGN);
     return true;
@@ -119,7 +124,8 @@ static bool lay_slot(struct program *p, struct function *fn, uint32_t var, struc
 /* Registers move as whole row entries. */
 static uint32_t slot_bytes(const struct ptx_var *v)
 {
-    return v->space == PTX_SPACE_REG ? (uint32_t)width_of((enum ptx_type)v->type) : (uint32_t)v->size;
+    return v->space == PTX_SPACE_REG ? (uint32_t)width_of((enum ptx_type)v->type)
+                                     : (uint32_t)v->size;
 }
 
 static bool lay_signature(struct program *p, struct function *fn, struct fault *f)
@@ -148,8 +154,7 @@ static bool lay_locals(struct program *p, struct fault *f)
         const struct ptx_var *v = &m->vars[i];
         struct function *fn = v->func < p->function_count ? p->functions[v->func] : NULL;
         bool local = v->space == PTX_SPACE_LOCAL || v->space == PTX_SPACE_PARAM;
-        if (!fn || !local ||
-            i - fn->ptx->first_var < fn->ptx->return_count + fn->ptx->param_count)
+        if (!fn || !local || i - fn->ptx->first_var < fn->ptx->return_count + fn->ptx->param_count)
             continue;
         if (!lay_slot(p, fn, i, f))
             return false;

@@ -144,7 +144,7 @@ uint64_t ptxvm_symbol(const struct ptxvm *vm, const char *name, size_t *bytes);
 /* What the module says about a kernel. */
 struct ptxvm_kernel {
     size_t param_bytes, param_count; /* parameters laid out as the driver does */
-    size_t shared_bytes;             /* static shared memory */
+    size_t shared_bytes;             /* static shared memory; 0 before its first launch */
     size_t local_bytes;              /* declared local memory per thread, without what it calls */
     uint32_t required_block[3];      /* .reqntid; zeros: not given */
     uint32_t max_threads;            /* .maxntid product; 0: not given */

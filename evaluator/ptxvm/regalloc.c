@@ -20,13 +20,13 @@ struct scan {
     struct decoder *d;
     struct block *blocks;
     uint32_t block_count;
-    uint32_t *block_of;  /* by op, valid at block starts */
-    uint32_t *lo, *hi;   /* interval by virtual register; lo > hi: never touched */
-    uint32_t *global;    /* by virtual register: index among those that cross blocks, or PTX_NONE */
+    uint32_t *block_of; /* by op, valid at block starts */
+    uint32_t *lo, *hi;  /* interval by virtual register; lo > hi: never touched */
+    uint32_t *global;   /* by virtual register: index among those that cross blocks, or PTX_NONE */
     uint32_t global_count;
-    uint32_t *vreg_of;   /* by that index */
-    uint32_t *last_def;  /* by virtual register: block + 1 of the last full definition */
-    size_t words;        /* of one set */
+    uint32_t *vreg_of;  /* by that index */
+    uint32_t *last_def; /* by virtual register: block + 1 of the last full definition */
+    size_t words;       /* of one set */
     uint64_t *use, *def, *in, *out;
     uint32_t *slot;
 };
@@ -322,8 +322,8 @@ static void rewrite(struct scan *s)
 
 static void scan_release(struct scan *s)
 {
-    void *all[] = {s->blocks, s->block_of, s->lo, s->hi, s->global, s->vreg_of,
-                   s->last_def, s->use, s->def, s->in, s->out, s->slot};
+    void *all[] = {s->blocks,   s->block_of, s->lo,  s->hi, s->global, s->vreg_of,
+                   s->last_def, s->use,      s->def, s->in, s->out,    s->slot};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         free(all[i]);
 }

@@ -68,10 +68,11 @@ json_t *ptxvm_fault_json(const struct ptxvm_result *result)
     if (f->kind != PTXVM_KIND_NONE)
         json_object_set_new(o, "kind", json_string(ptxvm_kind_name(f->kind)));
     if (f->located) {
-        json_object_set_new(o, "cta", json_pack("[i,i,i]", (int)f->cta[0], (int)f->cta[1],
-                                                (int)f->cta[2]));
-        json_object_set_new(o, "thread", json_pack("[i,i,i]", (int)f->thread[0],
-                                                   (int)f->thread[1], (int)f->thread[2]));
+        json_object_set_new(o, "cta",
+                            json_pack("[i,i,i]", (int)f->cta[0], (int)f->cta[1], (int)f->cta[2]));
+        json_object_set_new(
+            o, "thread",
+            json_pack("[i,i,i]", (int)f->thread[0], (int)f->thread[1], (int)f->thread[2]));
         json_object_set_new(o, "ptx_line", json_integer(f->ptx_line));
         json_object_set_new(o, "instruction", json_string(f->instruction));
     }

@@ -56,7 +56,8 @@ static int64_t warp_turn(struct warp *w)
             break;
     }
     struct run *run = w->cta->run;
-    uint64_t spent = atomic_fetch_add_explicit(&run->spent, threads, memory_order_relaxed) + threads;
+    uint64_t spent =
+        atomic_fetch_add_explicit(&run->spent, threads, memory_order_relaxed) + threads;
     if (spent > run->vm->options.instruction_budget)
         stop_run(run, PTXVM_BUDGET, "instruction budget of %llu thread instructions is spent",
                  (unsigned long long)run->vm->options.instruction_budget);

@@ -62,8 +62,7 @@ void ptxvm_free(struct ptxvm *vm)
 uint64_t ptxvm_alloc(struct ptxvm *vm, const char *name, size_t bytes, size_t align,
                      enum ptxvm_access access)
 {
-    return memory_add(&vm->memory, name, NULL, bytes, align ? align : 1,
-                      access == PTXVM_READ_ONLY);
+    return memory_add(&vm->memory, name, NULL, bytes, align ? align : 1, access == PTXVM_READ_ONLY);
 }
 
 uint64_t ptxvm_map(struct ptxvm *vm, const char *name, void *host, size_t bytes,
@@ -145,11 +144,14 @@ static enum err relocate(struct ptxvm *vm, struct fault *f)
         for (uint32_t k = 0; vm->var_address[i] && k < m->vars[i].reloc_count; k++) {
             const struct ptx_reloc *r = &m->vars[i].relocs[k];
             if (!r->is_func && !is_placed(&m->vars[r->index]))
-                return fault_set(f, ERR_INVALID, "initialiser of %.100s takes an address that is "
-                                 "not in global memory", m->vars[i].name);
+                return fault_set(f, ERR_INVALID,
+                                 "initialiser of %.100s takes an address that is "
+                                 "not in global memory",
+                                 m->vars[i].name);
             uint64_t value = reloc_value(vm, r) >> r->shift;
             if (r->bytes > 8 || !ptxvm_write(vm, vm->var_address[i] + r->offset, &value, r->bytes))
-                return fault_set(f, ERR_INVALID, "initialiser of %.100s is longer than the variable",
+                return fault_set(f, ERR_INVALID,
+                                 "initialiser of %.100s is longer than the variable",
                                  m->vars[i].name);
         }
     return ERR_NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: parses PTX text and launches its first entry under tiny budgets. Whatever the program
- * does, the device neither crashes nor hangs nor grows, and ends with a status. */
+ * Fuzz target: parses PTX text and launches its first entry under tiny budgets. Whatever the
+ * program does, the device neither crashes nor hangs nor grows, and ends with a status. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

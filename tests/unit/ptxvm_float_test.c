@@ -11,7 +11,8 @@
 
 static double define(uint32_t bits, int exponent_bits, int mantissa_bits)
 {
-    int bias = (1 << (exponent_bits - 1)) - 1, e = (int)(bits >> mantissa_bits & ((1u << exponent_bits) - 1));
+    int bias = (1 << (exponent_bits - 1)) - 1,
+        e = (int)(bits >> mantissa_bits & ((1u << exponent_bits) - 1));
     double m = bits & ((1u << mantissa_bits) - 1);
     return e ? ldexp(1 + ldexp(m, -mantissa_bits), e - bias) : ldexp(m, 1 - bias - mantissa_bits);
 }
@@ -20,10 +21,15 @@ static uint32_t pick(uint32_t lo, double low, double high, double v, enum roundi
 {
     double middle = (low + high) / 2;
     switch (mode) {
-    case ROUND_ZERO: case ROUND_DOWN: return v == high ? lo + 1 : lo;
-    case ROUND_UP: return v == low ? lo : lo + 1;
-    case ROUND_AWAY: return v >= middle ? lo + 1 : lo;
-    default: return v > middle || (v == middle && lo & 1) ? lo + 1 : lo;
+    case ROUND_ZERO:
+    case ROUND_DOWN:
+        return v == high ? lo + 1 : lo;
+    case ROUND_UP:
+        return v == low ? lo : lo + 1;
+    case ROUND_AWAY:
+        return v >= middle ? lo + 1 : lo;
+    default:
+        return v > middle || (v == middle && lo & 1) ? lo + 1 : lo;
     }
 }
 
@@ -32,8 +38,9 @@ static void check_gap(const struct float_format *f, uint32_t lo, bool vectors)
 {
     double low = define(lo, f->exponent_bits, f->mantissa_bits);
     double high = define(lo + 1, f->exponent_bits, f->mantissa_bits), gap = high - low;
-    const double points[] = {low, low + gap / 1024, low + gap / 2 - gap / 1024, low + gap / 2,
-                             low + gap / 2 + gap / 1024, high - gap / 1024, high};
+    const double points[] = {low,           low + gap / 1024,           low + gap / 2 - gap / 1024,
+                             low + gap / 2, low + gap / 2 + gap / 1024, high - gap / 1024,
+                             high};
     uint32_t sign = 1u << (f->exponent_bits + f->mantissa_bits);
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         for (enum rounding m = ROUND_NEAREST; m <= ROUND_AWAY; m++) {
@@ -45,7 +52,8 @@ static void check_gap(const struct float_format *f, uint32_t lo, bool vectors)
         }
         if (vectors && (double)(float)points[i] == points[i]) {
             uint32_t want = pick(lo, low, high, points[i], ROUND_NEAREST);
-            uint32_t got = f == &format_f16 ? f16_nearest((float)points[i]) : bf16_nearest((float)points[i]);
+            uint32_t got =
+                f == &format_f16 ? f16_nearest((float)points[i]) : bf16_nearest((float)points[i]);
             assert_int_equal(got, want);
         }
     }
@@ -83,7 +91,8 @@ static void widening_and_back_is_the_identity(void **state)
     }
     for (uint32_t h = 0; h < 0x100; h++)
         if ((h & 0x7f) != 0x7f)
-            assert_int_equal(float_narrow(float_widen(h, &format_e4m3), &format_e4m3, ROUND_NEAREST, true), h);
+            assert_int_equal(
+                float_narrow(float_widen(h, &format_e4m3), &format_e4m3, ROUND_NEAREST, true), h);
 }
 
 static void narrowing_saturates_or_overflows(void **state)
@@ -152,7 +161,8 @@ static u64 m_add(u64 a, u64 b, u64 c)
     float r = F(a) + F(b);
     if (r == 0 && model_mode == ROUND_DOWN && (F(a) != 0 || F(b) != 0 || (a ^ b) >> 31))
         return 0x80000000; /* exact cancellation rounds to -0 downwards */
-    return B(directed(r, isinf(F(a)) || isinf(F(b)) ? EXACT_INFINITY : residual(F(a), F(b), r), model_mode));
+    return B(directed(r, isinf(F(a)) || isinf(F(b)) ? EXACT_INFINITY : residual(F(a), F(b), r),
+                      model_mode));
 }
 
 static u64 m_mul(u64 a, u64 b, u64 c)
@@ -199,32 +209,86 @@ static void known_vectors(void **state)
         u64 a, b, c, want[4];
         bool wide;
     } v[] = {
-        {"mul", "a, b", 0x3f800001, 0x3f800001, 0, {0x3f800002, 0x3f800002, 0x3f800002, 0x3f800003}, false},
-        {"mul", "a, b", 0xbf800001, 0x3f800001, 0, {0xbf800002, 0xbf800002, 0xbf800003, 0xbf800002}, false},
+        {"mul",
+         "a, b",
+         0x3f800001,
+         0x3f800001,
+         0,
+         {0x3f800002, 0x3f800002, 0x3f800002, 0x3f800003},
+         false},
+        {"mul",
+         "a, b",
+         0xbf800001,
+         0x3f800001,
+         0,
+         {0xbf800002, 0xbf800002, 0xbf800003, 0xbf800002},
+         false},
         {"mul", "a, b", 0x00000001, 0x3f000000, 0, {0, 0, 0, 1}, false},
-        {"mul", "a, b", 0x7f7fffff, 0x40000000, 0, {0x7f800000, 0x7f7fffff, 0x7f7fffff, 0x7f800000}, false},
-        {"fma", "a, b, c", 0x3f800001, 0x3f800001, 0xbf800002, {0x28800000, 0x28800000, 0x28800000, 0x28800000}, false},
-        {"fma", "a, b, c", 0x3f800000, 0x3f800000, 0x30000000, {0x3f800000, 0x3f800000, 0x3f800000, 0x3f800001}, false},
-        {"div", "a, b", 0x3f800000, 0x40400000, 0, {0x3eaaaaab, 0x3eaaaaaa, 0x3eaaaaaa, 0x3eaaaaab}, false},
+        {"mul",
+         "a, b",
+         0x7f7fffff,
+         0x40000000,
+         0,
+         {0x7f800000, 0x7f7fffff, 0x7f7fffff, 0x7f800000},
+         false},
+        {"fma",
+         "a, b, c",
+         0x3f800001,
+         0x3f800001,
+         0xbf800002,
+         {0x28800000, 0x28800000, 0x28800000, 0x28800000},
+         false},
+        {"fma",
+         "a, b, c",
+         0x3f800000,
+         0x3f800000,
+         0x30000000,
+         {0x3f800000, 0x3f800000, 0x3f800000, 0x3f800001},
+         false},
+        {"div",
+         "a, b",
+         0x3f800000,
+         0x40400000,
+         0,
+         {0x3eaaaaab, 0x3eaaaaaa, 0x3eaaaaaa, 0x3eaaaaab},
+         false},
         {"rcp", "a", 0x40400000, 0, 0, {0x3eaaaaab, 0x3eaaaaaa, 0x3eaaaaaa, 0x3eaaaaab}, false},
         {"sqrt", "a", 0x40000000, 0, 0, {0x3fb504f3, 0x3fb504f3, 0x3fb504f3, 0x3fb504f4}, false},
-        {"add", "a, b", 0x3ff0000000000000, 0x3c90000000000000, 0,
-         {0x3ff0000000000000, 0x3ff0000000000000, 0x3ff0000000000000, 0x3ff0000000000001}, true},
-        {"div", "a, b", 0x3ff0000000000000, 0x4008000000000000, 0,
-         {0x3fd5555555555555, 0x3fd5555555555555, 0x3fd5555555555555, 0x3fd5555555555556}, true},
-        {"sqrt", "a", 0x4000000000000000, 0, 0,
-         {0x3ff6a09e667f3bcd, 0x3ff6a09e667f3bcc, 0x3ff6a09e667f3bcc, 0x3ff6a09e667f3bcd}, true},
+        {"add",
+         "a, b",
+         0x3ff0000000000000,
+         0x3c90000000000000,
+         0,
+         {0x3ff0000000000000, 0x3ff0000000000000, 0x3ff0000000000000, 0x3ff0000000000001},
+         true},
+        {"div",
+         "a, b",
+         0x3ff0000000000000,
+         0x4008000000000000,
+         0,
+         {0x3fd5555555555555, 0x3fd5555555555555, 0x3fd5555555555555, 0x3fd5555555555556},
+         true},
+        {"sqrt",
+         "a",
+         0x4000000000000000,
+         0,
+         0,
+         {0x3ff6a09e667f3bcd, 0x3ff6a09e667f3bcc, 0x3ff6a09e667f3bcc, 0x3ff6a09e667f3bcd},
+         true},
     };
     static const char *const names[] = {"rn", "rz", "rm", "rp"};
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++)
         for (int m = 0; m < 4; m++) {
             char ptx[1024];
             const char *type = v[i].wide ? "64" : "32";
-            snprintf(ptx, sizeof ptx, KIT_HEAD ".visible .entry k(.param .u64 out) {.reg .b64 %%o; .reg .b%s a, b, c, d;"
-                     "ld.param.u64 %%o, [out]; mov.b%s a, 0x%llx; mov.b%s b, 0x%llx; mov.b%s c, 0x%llx;"
-                     "%s.%s.f%s d, %s; st.global.b%s [%%o], d; ret;}",
-                     type, type, (unsigned long long)v[i].a, type, (unsigned long long)v[i].b, type,
-                     (unsigned long long)v[i].c, v[i].form, names[m], type, v[i].operands, type);
+            snprintf(
+                ptx, sizeof ptx,
+                KIT_HEAD
+                ".visible .entry k(.param .u64 out) {.reg .b64 %%o; .reg .b%s a, b, c, d;"
+                "ld.param.u64 %%o, [out]; mov.b%s a, 0x%llx; mov.b%s b, 0x%llx; mov.b%s c, 0x%llx;"
+                "%s.%s.f%s d, %s; st.global.b%s [%%o], d; ret;}",
+                type, type, (unsigned long long)v[i].a, type, (unsigned long long)v[i].b, type,
+                (unsigned long long)v[i].c, v[i].form, names[m], type, v[i].operands, type);
             uint32_t out[2] = {0, 0};
             kit_words(ptx, 1, 1, out, 2);
             u64 got = out[0] | (u64)out[1] << 32;
@@ -281,15 +345,17 @@ static u64 h_round(long double v, const struct float_format *f)
         d = nextafter(d, v > d ? INFINITY : -INFINITY); /* to odd */
     return float_narrow(d, f, ROUND_NEAREST, false);
 }
-#define H(x) ((long double)float_widen((uint32_t)(x) & 0xffff, &format_f16))
-#define Q(x) ((long double)float_widen((uint32_t)(x) & 0xffff, &format_bf16))
+#define H(x) ((long double)float_widen((uint32_t)(x)&0xffff, &format_f16))
+#define Q(x) ((long double)float_widen((uint32_t)(x)&0xffff, &format_bf16))
 MODEL(m_h_add, h_round(H(a) + H(b), &format_f16))
 MODEL(m_h_mul, h_round(H(a) * H(b), &format_f16))
 MODEL(m_h_fma, h_round(H(a) * H(b) + H(c), &format_f16))
 MODEL(m_q_mul, h_round(Q(a) * Q(b), &format_bf16))
-MODEL(m_h2_sub, h_round(H(a) - H(b), &format_f16) | h_round(H(a >> 16) - H(b >> 16), &format_f16) << 16)
-MODEL(m_h2_fma_relu, (m_h_fma(a, b, c) >> 15 ? 0 : m_h_fma(a, b, c)) |
-                         (m_h_fma(a >> 16, b >> 16, c >> 16) >> 15 ? 0 : m_h_fma(a >> 16, b >> 16, c >> 16)) << 16)
+MODEL(m_h2_sub, h_round(H(a) - H(b), &format_f16) | h_round(H(a >> 16) - H(b >> 16), &format_f16)
+                                                        << 16)
+MODEL(m_h2_fma_relu,
+      (m_h_fma(a, b, c) >> 15 ? 0 : m_h_fma(a, b, c)) |
+          (m_h_fma(a >> 16, b >> 16, c >> 16) >> 15 ? 0 : m_h_fma(a >> 16, b >> 16, c >> 16)) << 16)
 
 static int64_t to_int(double v, double lo, double hi, int64_t nan, int64_t low, int64_t high)
 {
@@ -299,7 +365,8 @@ MODEL(m_rni, to_int(rint(F(a)), -2147483648.0, 2147483647.0, 0, INT32_MIN, INT32
 MODEL(m_rzi, to_int(trunc(F(a)), -2147483648.0, 2147483647.0, 0, INT32_MIN, INT32_MAX))
 MODEL(m_rmi_u, to_int(floor(F(a)), 0, 4294967295.0, 0, 0, UINT32_MAX))
 MODEL(m_rpi_u8, to_int(ceil(F(a)), 0, 255, 0, 0, 255))
-MODEL(m_d_rzi_s64, to_int(trunc(f64_from(a)), -9223372036854775808.0, 9223372036854775808.0, INT64_MIN, INT64_MIN, INT64_MAX))
+MODEL(m_d_rzi_s64, to_int(trunc(f64_from(a)), -9223372036854775808.0, 9223372036854775808.0,
+                          INT64_MIN, INT64_MIN, INT64_MAX))
 MODEL(m_s32_f32, f32_bits((float)(int32_t)a))
 MODEL(m_u64_f32, f32_bits((float)a))
 MODEL(m_u64_f64, f64_bits((double)a))
@@ -307,11 +374,15 @@ MODEL(m_s64_f16, h_round((long double)(int64_t)a, &format_f16))
 MODEL(m_f32_f64, f64_bits(F(a)))
 MODEL(m_f64_f32, isnan(f64_from(a)) ? NAN_F32 | (a >> 63) << 31 : f32_bits((float)f64_from(a)))
 MODEL(m_rmi_f32, B(floorf(F(a))))
-MODEL(m_bf16x2, float_narrow(F(b), &format_bf16, ROUND_NEAREST, false) | float_narrow(F(a), &format_bf16, ROUND_NEAREST, false) << 16)
+MODEL(m_bf16x2, float_narrow(F(b), &format_bf16, ROUND_NEAREST, false) |
+                    float_narrow(F(a), &format_bf16, ROUND_NEAREST, false) << 16)
 MODEL(m_f16_rz, float_narrow(F(a), &format_f16, ROUND_ZERO, false))
-MODEL(m_e4m3, float_narrow(F(b), &format_e4m3, ROUND_NEAREST, true) | float_narrow(F(a), &format_e4m3, ROUND_NEAREST, true) << 8)
-MODEL(m_e5m2_f16, float_narrow(float_widen(a & 0xff, &format_e5m2), &format_f16, ROUND_NEAREST, false) |
-                      float_narrow(float_widen(a >> 8 & 0xff, &format_e5m2), &format_f16, ROUND_NEAREST, false) << 16)
+MODEL(m_e4m3, float_narrow(F(b), &format_e4m3, ROUND_NEAREST, true) |
+                  float_narrow(F(a), &format_e4m3, ROUND_NEAREST, true) << 8)
+MODEL(m_e5m2_f16,
+      float_narrow(float_widen(a & 0xff, &format_e5m2), &format_f16, ROUND_NEAREST, false) |
+          float_narrow(float_widen(a >> 8 & 0xff, &format_e5m2), &format_f16, ROUND_NEAREST, false)
+              << 16)
 MODEL(m_tf32, isnan(F(a)) ? a & 0xffffe000 : isinf(F(a)) ? a : (a + 0x1000) & 0xffffe000)
 MODEL(m_pack, (uint32_t)(int32_t)fmax(-32768, fmin(32767, (double)(int32_t)a)) << 16 |
                   ((uint32_t)(int32_t)fmax(-32768, fmin(32767, (double)(int32_t)b)) & 0xffff))
@@ -382,8 +453,9 @@ static u64 m_d_fma_quiet(u64 a, u64 b, u64 c)
 static void double_fma(void **state)
 {
     (void)state;
-    kit_check(&(struct kit_case){"fma.rn.f64 dr, da, db, dc; testp.notanumber.f64 p, dr; selp.b64 dr, 0, dr, p;",
-                                 "dddd", m_d_fma_quiet});
+    kit_check(&(struct kit_case){
+        "fma.rn.f64 dr, da, db, dc; testp.notanumber.f64 p, dr; selp.b64 dr, 0, dr, p;", "dddd",
+        m_d_fma_quiet});
 }
 
 /* ---- comparisons with NaN ---- */
@@ -408,7 +480,7 @@ static u64 m_test(u64 a, u64 b, u64 c)
 static void comparisons(void **state)
 {
     (void)state;
-    static const char *const tests[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ",
+    static const char *const tests[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
                                         "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         char body[128];
@@ -426,13 +498,20 @@ static void approximations(void **state)
     static const struct {
         const char *form;
         double (*exact)(double);
-    } v[] = {{"rcp", NULL}, {"sqrt", sqrt}, {"sin", sin}, {"cos", cos}, {"lg2", log2}, {"ex2", exp2}, {"tanh", tanh}};
+    } v[] = {{"rcp", NULL}, {"sqrt", sqrt}, {"sin", sin},  {"cos", cos},
+             {"lg2", log2}, {"ex2", exp2},  {"tanh", tanh}};
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         char ptx[1024];
-        snprintf(ptx, sizeof ptx, KIT_HEAD ".visible .entry k(.param .u64 out) {.reg .b64 %%o, %%q; .reg .b32 %%r; .reg .f32 %%f;"
-                 "ld.param.u64 %%o, [out]; mov.u32 %%r, %%tid.x; mul.wide.u32 %%q, %%r, 4; add.u64 %%o, %%o, %%q;"
-                 "add.u32 %%r, %%r, 1; cvt.rn.f32.u32 %%f, %%r; mul.f32 %%f, %%f, 0f3C23D70A; %s.approx.f32 %%f, %%f;"
-                 "st.global.f32 [%%o], %%f; ret;}", v[i].form);
+        snprintf(
+            ptx, sizeof ptx,
+            KIT_HEAD
+            ".visible .entry k(.param .u64 out) {.reg .b64 %%o, %%q; .reg .b32 %%r; .reg .f32 %%f;"
+            "ld.param.u64 %%o, [out]; mov.u32 %%r, %%tid.x; mul.wide.u32 %%q, %%r, 4; add.u64 %%o, "
+            "%%o, %%q;"
+            "add.u32 %%r, %%r, 1; cvt.rn.f32.u32 %%f, %%r; mul.f32 %%f, %%f, 0f3C23D70A; "
+            "%s.approx.f32 %%f, %%f;"
+            "st.global.f32 [%%o], %%f; ret;}",
+            v[i].form);
         uint32_t out[256];
         kit_words(ptx, 1, 256, out, 256);
         for (uint32_t k = 0; k < 256; k++) {

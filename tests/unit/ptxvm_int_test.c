@@ -19,17 +19,19 @@ typedef int64_t s64;
 
 MODEL(m_add, a + b)
 MODEL(m_sub, a - b)
-MODEL(m_add_sat, S32(a) + S32(b) > INT32_MAX ? INT32_MAX : S32(a) + S32(b) < INT32_MIN ? INT32_MIN : S32(a) + S32(b))
-MODEL(m_mul, a * b)
-MODEL(m_mulhi_u32, a * b >> 32)
+MODEL(m_add_sat, S32(a) + S32(b) > INT32_MAX   ? INT32_MAX
+                 : S32(a) + S32(b) < INT32_MIN ? INT32_MIN
+                                               : S32(a) + S32(b))
+MODEL(m_mul, a *b)
+MODEL(m_mulhi_u32, a *b >> 32)
 MODEL(m_mulhi_s32, (S32(a) * S32(b)) >> 32)
-MODEL(m_mulhi_u64, (uwide)a * b >> 64)
+MODEL(m_mulhi_u64, (uwide)a *b >> 64)
 MODEL(m_mulhi_s64, ((wide)(s64)a * (s64)b) >> 64)
-MODEL(m_mulhi_u16, a * b >> 16)
+MODEL(m_mulhi_u16, a *b >> 16)
 MODEL(m_mulhi_s16, S16(a) * S16(b) >> 16)
 MODEL(m_wide_s32, S32(a) * S32(b))
 MODEL(m_wide_s16, S16(a) * S16(b))
-MODEL(m_mad, a * b + c)
+MODEL(m_mad, a *b + c)
 MODEL(m_madhi_s32, (S32(a) * S32(b) >> 32) + S32(c))
 MODEL(m_madwide_s32, (u64)(S32(a) * S32(b)) + c)
 MODEL(m_mul24lo, (a & 0xffffff) * (b & 0xffffff))
@@ -51,7 +53,7 @@ MODEL(m_abs_s32, S32(a) < 0 ? -S32(a) : S32(a))
 MODEL(m_neg, 0 - a)
 MODEL(m_cnot, a == 0)
 MODEL(m_lop3, ((~a & b) | (c ^ a)))
-MODEL(m_and, a & b)
+MODEL(m_and, a &b)
 MODEL(m_or, a | b)
 MODEL(m_xor, a ^ b)
 MODEL(m_not, ~a)
@@ -67,7 +69,7 @@ MODEL(m_selp, a < b ? a : c)
 MODEL(m_slct, S32(c) >= 0 ? a : b)
 MODEL(m_add_carry, a + b)
 MODEL(m_sub_carry, a - b)
-MODEL(m_mad_carry, a * b + c)
+MODEL(m_mad_carry, a *b + c)
 
 static u64 m_popc(u64 a, u64 b, u64 c)
 {
@@ -125,9 +127,18 @@ static u64 m_bfe(u64 a, u64 b, u64 c, int msb, bool is_signed)
         d |= (i < len && pos + i <= msb ? a >> (pos + i) & 1 : sign) << i;
     return d;
 }
-static u64 m_bfe_u32(u64 a, u64 b, u64 c) { return m_bfe(a, b, c, 31, false); }
-static u64 m_bfe_s32(u64 a, u64 b, u64 c) { return m_bfe(a, b, c, 31, true); }
-static u64 m_bfe_s64(u64 a, u64 b, u64 c) { return m_bfe(a, b > 255 ? 255 : b, c > 255 ? 255 : c, 63, true); }
+static u64 m_bfe_u32(u64 a, u64 b, u64 c)
+{
+    return m_bfe(a, b, c, 31, false);
+}
+static u64 m_bfe_s32(u64 a, u64 b, u64 c)
+{
+    return m_bfe(a, b, c, 31, true);
+}
+static u64 m_bfe_s64(u64 a, u64 b, u64 c)
+{
+    return m_bfe(a, b > 255 ? 255 : b, c > 255 ? 255 : c, 63, true);
+}
 
 /* bfi with field a into 0x5a5a5a5a at b, length c */
 static u64 m_bfi(u64 a, u64 b, u64 c)
@@ -158,7 +169,7 @@ static u64 m_fns(u64 a, u64 b, u64 c)
     if (n == 0)
         return a >> base & 1 ? (u64)base : 0xffffffff;
     int seen = 0;
-    for (int at = base; at >= 0 && at < 32; at += n > 0 ? 1 : -1)
+    for (int at = base; at >= 0 && at<32; at += n> 0 ? 1 : -1)
         if (a >> at & 1 && ++seen == abs(n))
             return (u64)at;
     return 0xffffffff;
@@ -272,7 +283,8 @@ static const struct kit_case cases[] = {
     {"bfe.s64 dr, da, wb, wc;", "dwwd", m_bfe_s64},
     {"mov.b32 wt, 0x5a5a5a5a; bfi.b32 wr, wa, wt, wb, wc;", "wwww", m_bfi},
     {"prmt.b32 wr, wa, wb, wc;", "wwww", m_prmt},
-    {"and.b32 wb, wb, 31; and.b32 wc, wc, 7; sub.s32 wc, wc, 3; fns.b32 wr, wa, wb, wc;", "wwww", m_fns},
+    {"and.b32 wb, wb, 31; and.b32 wc, wc, 7; sub.s32 wc, wc, 3; fns.b32 wr, wa, wb, wc;", "wwww",
+     m_fns},
     {"dp4a.s32.u32 wr, wa, wb, wc;", "wwww", m_dp4a},
     {"dp2a.hi.s32.s32 wr, wa, wb, wc;", "wwww", m_dp2a_hi},
     {"bmsk.clamp.b32 wr, wa, wb;", "wwww", m_bmsk},
@@ -281,12 +293,15 @@ static const struct kit_case cases[] = {
     {"slct.b32.s32 wr, wa, wb, wc;", "wwww", m_slct},
     /* 64-bit arithmetic out of 32-bit carry chains */
     {"{.reg .b32 x, y, u, v; mov.b64 {x, y}, da; mov.b64 {u, v}, db;"
-     "add.cc.u32 x, x, u; addc.u32 y, y, v; mov.b64 dr, {x, y};}", "dddd", m_add_carry},
+     "add.cc.u32 x, x, u; addc.u32 y, y, v; mov.b64 dr, {x, y};}",
+     "dddd", m_add_carry},
     {"{.reg .b32 x, y, u, v; mov.b64 {x, y}, da; mov.b64 {u, v}, db;"
-     "sub.cc.u32 x, x, u; subc.u32 y, y, v; mov.b64 dr, {x, y};}", "dddd", m_sub_carry},
+     "sub.cc.u32 x, x, u; subc.u32 y, y, v; mov.b64 dr, {x, y};}",
+     "dddd", m_sub_carry},
     {"add.cc.u64 dt, da, db; addc.u64 dr, 0, 0;", "dddd", m_addc_out},
     {"{.reg .b32 x, y, u, v, lo, hi; mov.b64 {u, v}, dc;"
-     "mad.lo.cc.u32 lo, wa, wb, u; madc.hi.u32 hi, wa, wb, v; mov.b64 dr, {lo, hi};}", "wwdd", m_mad_carry},
+     "mad.lo.cc.u32 lo, wa, wb, u; madc.hi.u32 hi, wa, wb, v; mov.b64 dr, {lo, hi};}",
+     "wwdd", m_mad_carry},
 };
 
 static void instructions_match_models(void **state)
@@ -304,8 +319,8 @@ MODEL(c_u64_u16, a & 0xffff)
 MODEL(c_sat_u8_s32, S32(a) < 0 ? 0 : S32(a) > 255 ? 255 : a)
 MODEL(c_sat_s16_s32, S32(a) < -32768 ? -32768 : S32(a) > 32767 ? 32767 : S32(a))
 MODEL(c_sat_s32_u64, a > INT32_MAX ? INT32_MAX : a)
-MODEL(c_sat_u32_s64, (s64)a < 0 ? 0 : a > UINT32_MAX ? UINT32_MAX : a)
-MODEL(c_sat_s8_s64, (s64)a < -128 ? -128 : (s64)a > 127 ? 127 : (s64)a)
+MODEL(c_sat_u32_s64, (s64)a<0 ? 0 : a> UINT32_MAX ? UINT32_MAX : a)
+MODEL(c_sat_s8_s64, (s64)a<-128 ? -128 : (s64)a> 127 ? 127 : (s64)a)
 MODEL(c_narrow, a)
 
 static const struct kit_case conversions[] = {
@@ -336,8 +351,8 @@ static bool holds(const char *test, u64 a, u64 b, bool is_signed, unsigned bits)
 {
     u64 flip = is_signed ? UINT64_C(1) << (bits - 1) : 0;
     a ^= flip, b ^= flip;
-    return strcmp(test, "eq") == 0   ? a == b
-           : strcmp(test, "ne") == 0 ? a != b
+    return strcmp(test, "eq") == 0                              ? a == b
+           : strcmp(test, "ne") == 0                            ? a != b
            : strcmp(test, "lt") == 0 || strcmp(test, "lo") == 0 ? a < b
            : strcmp(test, "le") == 0 || strcmp(test, "ls") == 0 ? a <= b
            : strcmp(test, "gt") == 0 || strcmp(test, "hi") == 0 ? a > b

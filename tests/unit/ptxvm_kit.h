@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ptxvm tests share: make a device from PTX text, run one kernel, and a harness that holds a
- * single instruction against a C model over edge values and random ones. */
+ * What the ptxvm tests share: make a device from PTX text, run one kernel, and a harness that holds
+ * a single instruction against a C model over edge values and random ones. */
 #ifndef TESTS_UNIT_PTXVM_KIT_H
 #define TESTS_UNIT_PTXVM_KIT_H
 
@@ -47,8 +47,8 @@ static inline void kit_close(struct kit *k)
 }
 
 /* Launches kernel `k` with 64-bit parameters. */
-static inline enum ptxvm_status kit_run(struct kit *k, uint32_t grid, uint32_t block,
-                                        size_t shared, const uint64_t *params, size_t count)
+static inline enum ptxvm_status kit_run(struct kit *k, uint32_t grid, uint32_t block, size_t shared,
+                                        const uint64_t *params, size_t count)
 {
     struct ptxvm_launch launch = {.symbol = "k",
                                   .grid = {grid, 1, 1},
@@ -83,8 +83,8 @@ static inline void kit_words(const char *ptx, uint32_t grid, uint32_t block, uin
 
 /* ---- one instruction against a model ---- */
 
-/* Registers by width: h<x> 16, w<x> 32, d<x> 64 bits, x in a b c (inputs) and r (result), predicates
- * p, q. `widths` is four letters for a, b, c, r out of h w d. */
+/* Registers by width: h<x> 16, w<x> 32, d<x> 64 bits, x in a b c (inputs) and r (result),
+ * predicates p, q. `widths` is four letters for a, b, c, r out of h w d. */
 struct kit_case {
     const char *body, *widths;
     uint64_t (*model)(uint64_t a, uint64_t b, uint64_t c);
@@ -131,9 +131,22 @@ static inline uint64_t kit_random(uint64_t *state)
 /* Edge values of all widths and formats at once, then random ones. */
 static inline void kit_fill(uint64_t *in)
 {
-    static const uint64_t edge[16] = {
-        0, 1, 2, 0x7f, 0x80, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7f800000, 0x7fc00001,
-        0x3f800000, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0x3ff0000000000000};
+    static const uint64_t edge[16] = {0,
+                                      1,
+                                      2,
+                                      0x7f,
+                                      0x80,
+                                      0xffff,
+                                      0x7fffffff,
+                                      0x80000000,
+                                      0xffffffff,
+                                      0x7f800000,
+                                      0x7fc00001,
+                                      0x3f800000,
+                                      0x7fffffffffffffff,
+                                      0x8000000000000000,
+                                      0xffffffffffffffff,
+                                      0x3ff0000000000000};
     uint64_t state = 7;
     for (size_t i = 0; i < KIT_VALUES; i++) {
         uint64_t *v = in + 3 * i;
@@ -166,9 +179,11 @@ static inline void kit_check(const struct kit_case *t)
     if (k.result.status != PTXVM_OK)
         fail_msg("%s: %s", t->body, k.result.fault.detail);
     for (size_t i = 0; i < KIT_VALUES; i++) {
-        uint64_t a = kit_cut(values[3 * i], t->widths[0]), b = kit_cut(values[3 * i + 1], t->widths[1]);
+        uint64_t a = kit_cut(values[3 * i], t->widths[0]),
+                 b = kit_cut(values[3 * i + 1], t->widths[1]);
         uint64_t c = kit_cut(values[3 * i + 2], t->widths[2]);
-        uint64_t want = kit_cut(t->model(a, b, c), t->widths[3]), is = kit_cut(got[i], t->widths[3]);
+        uint64_t want = kit_cut(t->model(a, b, c), t->widths[3]),
+                 is = kit_cut(got[i], t->widths[3]);
         if (is != want)
             fail_msg("%s a=0x%llx b=0x%llx c=0x%llx: 0x%llx, the model says 0x%llx", t->body,
                      (unsigned long long)a, (unsigned long long)b, (unsigned long long)c,
