@@ -108,9 +108,9 @@ void compare_hints(const struct compare_task *task, struct compare_result *r)
         hint(r, "%lld of %lld elements were never written", (long long)r->unwritten,
              (long long)r->elements);
     else if (r->nan)
-        hint(r, "%lld elements are NaN where the oracle is finite", (long long)r->nan);
+        hint(r, "NaN at %lld places where the oracle is finite", (long long)r->nan);
     if (r->inf)
-        hint(r, "%lld elements are infinite where the oracle is finite", (long long)r->inf);
+        hint(r, "infinite at %lld places where the oracle is finite", (long long)r->inf);
     if (!r->paper) {
         hint_region(task, r);
         hint_shape(task, r);
