@@ -309,6 +309,31 @@ static void memory_has_a_ceiling(void **state)
     kit_close(&k);
 }
 
+/* Whatever the ceiling, a launch ends with a status and gives everything back (ASan tells). */
+static void every_ceiling_ends_cleanly(void **state)
+{
+    (void)state;
+    static const char ptx[] =
+        KIT_HEAD ".func (.param .b32 r) f(.param .b32 a) {.local .b8 l[256]; .reg .b32 %x; "
+                 "ld.param.b32 %x, [a]; st.local.u32 [l], %x; ld.local.u32 %x, [l]; "
+                 "st.param.b32 [r], %x; ret;}\n"
+                 ".visible .entry k(.param .u64 out) {" REGS ".shared .b8 s[4096];"
+                 "mov.u32 %r0, %tid.x; {.param .b32 a; .param .b32 r; st.param.b32 [a], %r0;"
+                 "call (r), f, (a); ld.param.b32 %r1, [r];} bar.sync 0; ret;}";
+    bool fits = false, starves = false;
+    for (size_t max = 1; max < 2 << 20; max += max / 8 + 1) {
+        struct kit k;
+        kit_open(&k, ptx, &(struct ptxvm_options){.memory_max = max, .threads = 2});
+        uint64_t p[1] = {0};
+        enum ptxvm_status s = kit_run(&k, 4, 64, 0, p, 1);
+        assert_true(s == PTXVM_OK || s == PTXVM_NO_MEMORY || s == PTXVM_LAUNCH);
+        fits |= s == PTXVM_OK;
+        starves |= s == PTXVM_NO_MEMORY;
+        kit_close(&k);
+    }
+    assert_true(fits && starves);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +348,7 @@ int main(void)
         cmocka_unit_test(counts_are_exact),
         cmocka_unit_test(the_interface_places_and_protects),
         cmocka_unit_test(memory_has_a_ceiling),
+        cmocka_unit_test(every_ceiling_ends_cleanly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
