@@ -149,9 +149,10 @@ static void print_figures(FILE *out, const json_t *report)
     const json_t *kernel, *warning, *target = json_object_get(report, "target");
     size_t i;
     json_array_foreach(json_object_get(report, "kernels"), i, kernel)
-        fprintf(out, "  kernel    %s: %.0f registers, %.0f bytes shared, %.0f bytes spilled\n",
-                text_of(kernel, "name"), number_of(kernel, "registers"),
-                number_of(kernel, "shared_bytes"), number_of(kernel, "spill_store_bytes"));
+        if (json_is_number(json_object_get(kernel, "registers"))) /* known to an assembler only */
+            fprintf(out, "  kernel    %s: %.0f registers, %.0f bytes shared, %.0f bytes spilled\n",
+                    text_of(kernel, "name"), number_of(kernel, "registers"),
+                    number_of(kernel, "shared_bytes"), number_of(kernel, "spill_store_bytes"));
     json_array_foreach(json_object_get(json_object_get(report, "compile"), "warnings"), i, warning)
         fprintf(out, "  warning   %s\n", text_of(warning, "text"));
     if (json_is_object(json_object_get(report, "counts")))
