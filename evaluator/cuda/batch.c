@@ -16,7 +16,10 @@ static CUresult open_kernels(struct batch *b)
     CUresult r = cu.ModuleLoadData(&b->kernels, batch_kernels_ptx);
     r = r ? r : cu.ModuleGetFunction(&b->write, b->kernels, "write");
     r = r ? r : cu.ModuleGetFunction(&b->read, b->kernels, "read");
-    return r ? r : cu.ModuleGetFunction(&b->empty, b->kernels, "empty");
+    r = r ? r : cu.ModuleGetFunction(&b->empty, b->kernels, "empty");
+    r = r ? r : cu.FuncLoad(b->write);
+    r = r ? r : cu.FuncLoad(b->read);
+    return r ? r : cu.FuncLoad(b->empty);
 }
 
 static CUresult open_gate(struct batch *b)
@@ -156,10 +159,13 @@ bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count,
                double *us, struct launch_fault *fault)
 {
     size_t each = 8 + (b->candidate ? launcher_operations(b->candidate) : 0);
-    bool ok = close_gate(b, fault);
-    for (size_t i = 0; ok && i < count; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < untimed; i++)
         ok = queue_entry(b, &entries[i], i, fault);
-        if ((i + 1) * each > GATED_OPERATIONS)
+    ok = ok && (!untimed || (finish(b, true, fault) && close_gate(b, fault)));
+    for (size_t i = untimed; ok && i < count; i++) {
+        ok = queue_entry(b, &entries[i], i, fault);
+        if ((i + 1 - untimed) * each > GATED_OPERATIONS)
             *b->gate = b->tick;
     }
     ok = finish(b, ok, fault);
@@ -172,7 +178,8 @@ bool batch_split(struct batch *b, int slot, size_t launch_count, size_t repeat, 
                  struct launch_fault *fault)
 {
     size_t row = launch_count + 1, each = 8 + launcher_operations(b->candidate) + launch_count;
-    bool ok = close_gate(b, fault);
+    const struct batch_entry first = {BATCH_CANDIDATE, slot};
+    bool ok = batch_run(b, &first, 1, 1, us, fault) && close_gate(b, fault);
     for (size_t i = 0; ok && i < repeat; i++) {
         ok = launcher_prepare(b->candidate, b->stream, fault) && flush_cache(b, fault) &&
              launcher_enqueue(b->candidate, slot, b->stream, &b->events[i * row], fault);

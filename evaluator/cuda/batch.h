@@ -3,7 +3,7 @@
  * on either side, all queued behind a gate that the host opens once nothing is left to queue: between two
  * launches the device never waits for the host. Before each launch, 2 x L2 is written (what was cached goes)
  * and 1 x L2 elsewhere is read (what is dirty goes too), so that no launch pays for the write-back of
- * another. Measured: guide to the scheme in docs; the same kernel on both sides agrees to 0.1 %. */
+ * another. tests/gpu/fidelity measures how far the same kernel on both sides is off. */
 #ifndef EVALUATOR_CUDA_BATCH_H
 #define EVALUATOR_CUDA_BATCH_H
 
@@ -39,8 +39,10 @@ struct batch {
 enum err batch_open(struct batch *b, const struct driver_device *d, struct fault *f);
 void batch_close(struct batch *b);
 
-/* Runs the entries in order and waits. us[i] = time of entry `untimed` + i. At most WIRE_ENTRIES. False
- * with a fault. */
+/* Runs the entries in order and waits. The first `untimed` ones run ahead of the gate: what the driver sets
+ * up at a first launch (a library's kernel, local memory) would wait for the device, and that for the gate.
+ * So each side has to be among them once per module instance; without any there is no gate.
+ * us[i] = time of entry `untimed` + i. At most WIRE_ENTRIES. False with a fault. */
 bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count, size_t untimed,
                double *us, struct launch_fault *fault);
 

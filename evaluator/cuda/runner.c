@@ -11,7 +11,7 @@
 
 /* Warm-up goes on past its time until two rounds agree this well, but not for longer than that. */
 #define WARM_AGREE 0.01
-enum { WARM_PAIRS = 8, WARM_MORE_MS = 1500, SEND_MS = 10000 };
+enum { WARM_PAIRS = 8, WARM_FIRST = 2, WARM_MORE_MS = 1500, SEND_MS = 10000 };
 
 struct runner {
     struct session session;
@@ -96,12 +96,12 @@ static double median(double *values, size_t count)
 static bool warm_round(struct session *s, int candidate, int baseline, double medians[2],
                        struct session_answer *out)
 {
-    struct batch_entry entries[2 * WARM_PAIRS];
+    struct batch_entry entries[WARM_FIRST + 2 * WARM_PAIRS];
     double us[2 * WARM_PAIRS], of_side[2][WARM_PAIRS];
-    for (size_t i = 0; i < 2 * WARM_PAIRS; i++)
+    for (size_t i = 0; i < COUNT_OF(entries); i++)
         entries[i] = i % 2 ? (struct batch_entry){BATCH_CANDIDATE, candidate}
                            : (struct batch_entry){BATCH_BASELINE, baseline};
-    if (!batch_run(&runner_of(s)->batch, entries, 2 * WARM_PAIRS, 0, us, &out->fault))
+    if (!batch_run(&runner_of(s)->batch, entries, COUNT_OF(entries), WARM_FIRST, us, &out->fault))
         return false;
     for (size_t i = 0; i < 2 * WARM_PAIRS; i++)
         of_side[i % 2][i / 2] = us[i];

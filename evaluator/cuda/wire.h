@@ -31,7 +31,8 @@
  *        Result: {"launches": n, "candidate_us", "baseline_us"}.
  *   {"op": "batch", "order": [["b", 0], ["c", 1], ["c", 0], ["b", 1], …], "untimed": 2}
  *        at most WIRE_ENTRIES launches behind one gate in a fresh module instance, L2 flushed before each;
- *        the first `untimed` ones warm the instance up and are not measured (use dummy slots).
+ *        the first `untimed` ones warm the instance up ahead of the gate and are not measured; each side has
+ *        to be among them (use dummy slots).
  *        Result: {"us": [one time per entry that was measured, in order]}.
  *   {"op": "floor", "count": n}   an empty kernel measured the same way. Result: {"us": [n times]}.
  *   {"op": "split", "slot": i, "repeat": n}   every launch of the plan with events of its own.
