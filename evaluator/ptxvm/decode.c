@@ -52,12 +52,15 @@ struct op *decode_emit(struct decoder *d, handler *run)
     return op;
 }
 
+/* References of all lists of a function: input may name one table of branches again and again. */
+enum { MAX_LIST = 1 << 24 };
+
 bool decode_list(struct decoder *d, uint32_t ref, bool is_result)
 {
     struct op *op = &d->ops[d->op_count - 1];
     if (d->list_count == d->list_cap) {
         uint32_t cap = d->list_cap + d->list_cap / 2 + 64;
-        uint32_t *lists = realloc(d->lists, cap * sizeof *lists);
+        uint32_t *lists = cap <= MAX_LIST ? realloc(d->lists, cap * sizeof *lists) : NULL;
         if (!lists)
             return decode_error(d, "out of memory");
         d->lists = lists;

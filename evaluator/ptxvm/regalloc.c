@@ -11,6 +11,7 @@
 
 enum { MAX_PASSES = 64 };
 #define MAX_SET_WORDS ((size_t)4 << 20) /* 32 MiB for each of four sets */
+#define MAX_WORK (UINT64_C(1) << 29)    /* words joined: tables of branches can be long and many */
 
 struct block {
     uint32_t first, end; /* ops */
@@ -28,6 +29,7 @@ struct scan {
     uint32_t *last_def; /* by virtual register: block + 1 of the last full definition */
     size_t words;       /* of one set */
     uint64_t *use, *def, *in, *out;
+    uint64_t work; /* words joined so far */
     uint32_t *slot;
 };
 
@@ -159,6 +161,7 @@ static void join(struct scan *s, uint32_t block, uint32_t successor_op)
     uint64_t *to = s->out + block * s->words;
     for (size_t i = 0; i < s->words; i++)
         to[i] |= from[i];
+    s->work += s->words;
 }
 
 static bool flow_block(struct scan *s, uint32_t b)
@@ -199,7 +202,7 @@ static bool flow(struct scan *s)
         return false;
     visit_all(s, see_block_sets);
     bool changed = true;
-    for (int pass = 0; changed && pass < MAX_PASSES; pass++) {
+    for (int pass = 0; changed && pass < MAX_PASSES && s->work < MAX_WORK; pass++) {
         changed = false;
         for (uint32_t b = s->block_count; b-- > 0;)
             changed |= flow_block(s, b);
