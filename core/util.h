@@ -18,6 +18,9 @@ enum { SHA256_BYTES = 32, SHA256_HEX = 65, UUID_TEXT = 37 };
 int64_t now_ms(void);
 double now_s(void);
 
+/* Milliseconds of processor time that all threads of this process have used. */
+int64_t cpu_ms(void);
+
 /* Random bytes from the kernel; dies if there are none, since every secret depends on them. */
 void random_bytes(void *out, size_t n);
 

@@ -35,7 +35,7 @@ struct check_request {
     size_t ptx_len, oracle_ptx_len;
     struct seed seeds[LIMIT_DISTRIBUTIONS]; /* one per distribution of the problem */
     uint64_t thread_instructions;       /* budget of one run of the plan */
-    int64_t plan_ms;                    /* wall time of one run of the plan */
+    int64_t plan_ms;                    /* processor time of one run of the plan */
     void (*progress)(void *arg, size_t done, size_t total); /* trials; may be NULL */
     void *arg;
 };

@@ -225,9 +225,9 @@ void rig_run(struct rig *rig, struct rig_run *out)
             return;
     rig->initialised = true;
     out->counts = (struct rig_counts){0}; /* the init launches are not part of the plan's work */
-    int64_t start = now_ms();
+    int64_t start = cpu_ms();
     for (size_t i = 0; i < plan->launch_count; i++) {
-        if (now_ms() - start > rig->spec.plan_ms) {
+        if (cpu_ms() - start > rig->spec.plan_ms) {
             out->status = PTXVM_DEADLINE;
             snprintf(out->detail, sizeof(out->detail), "%zu of %zu launches took over %lld ms", i,
                      plan->launch_count, (long long)rig->spec.plan_ms);

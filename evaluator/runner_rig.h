@@ -22,7 +22,7 @@ struct rig_spec {
     const json_t *symbols;           /* {name expression: symbol}; NULL: a name is its symbol */
     void *const *tensors;            /* host memory of the problem's tensors, 256-byte aligned */
     uint64_t thread_instructions;    /* budget of one run of the plan */
-    int64_t plan_ms;                 /* wall time of one run of the plan */
+    int64_t plan_ms;                 /* processor time of one run of the plan */
 };
 
 /* Dynamic counts of one run of the plan. */

@@ -255,7 +255,9 @@ void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch, struct pt
     double begin = now_s();
     struct run run = {.vm = vm, .launch = launch, .result = result};
     run.start_ms = now_ms();
-    run.deadline_at_ms = run.start_ms + vm->options.deadline_ms;
+    run.start_cpu_ms = cpu_ms();
+    /* `threads` of them can use the time up that much sooner */
+    run.look_ms = run.start_ms + vm->options.deadline_ms / vm->options.threads;
     memcpy(run.grid, launch->grid, sizeof run.grid);
     memcpy(run.block, launch->block, sizeof run.block);
     pthread_mutex_init(&run.lock, NULL);

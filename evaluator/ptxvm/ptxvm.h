@@ -31,7 +31,7 @@ struct ptxvm_options {
     uint64_t seed;               /* order in which CTAs and warps are taken; 0 is a seed too */
     int threads;                 /* host threads; online CPUs, at most PTXVM_THREADS_MAX */
     uint64_t instruction_budget; /* thread instructions of one launch; 2^40 */
-    int64_t deadline_ms;         /* wall time of one launch; 60 s */
+    int64_t deadline_ms;         /* processor time of one launch, all threads together; 60 s */
     size_t memory_max;           /* bytes of all allocations, local and shared memory; 4 GiB */
     int num_sms;                 /* what %nsmid says; 132 */
     size_t print_max;            /* bytes of printf and assert text kept per launch; 64 KiB */
@@ -49,7 +49,7 @@ enum ptxvm_status {
     PTXVM_ASSERT,      /* a device assertion failed; its text is in fault.detail */
     PTXVM_UNSUPPORTED, /* an instruction this executor does not execute yet; our fault, not theirs */
     PTXVM_BUDGET,      /* instruction budget spent */
-    PTXVM_DEADLINE,    /* wall deadline passed */
+    PTXVM_DEADLINE,    /* the processor time allowed is spent */
     PTXVM_DEADLOCK,    /* every live warp of a CTA waits for something that cannot come */
     PTXVM_LAUNCH,      /* bad configuration: unknown kernel, block too big, parameters of another size … */
     PTXVM_NO_MEMORY,   /* memory_max reached, or the host has no more */

@@ -257,7 +257,8 @@ struct run {
     atomic_ullong next_cta, finished, spent;
     atomic_bool stop;
     atomic_llong now_ns;    /* %globaltimer moves with nanosleep too */
-    int64_t start_ms, deadline_at_ms;
+    int64_t start_ms, start_cpu_ms;
+    atomic_llong look_ms;   /* wall time before which the deadline cannot have passed */
     uint32_t resident_max;  /* CTAs of one worker at a time */
     pthread_mutex_t lock;   /* result */
     struct ptxvm_result *result;
