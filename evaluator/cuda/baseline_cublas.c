@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm by cublasLtMatmul: bf16 in and out, fp32 accumulation, a fixed workspace. The algorithm is the first
-// of the library's heuristic for the shape, alignment and workspace: what frameworks run (PyTorch asks for
-// one and takes it), chosen by a rule that measures nothing, so that every process chooses the same.
+// gemm by cublasLtMatmul: bf16 in and out, fp32 accumulation, a fixed workspace. The algorithm is
+// the first of the library's heuristic for the shape, alignment and workspace: what frameworks run
+// (PyTorch asks for one and takes it), chosen by a rule that measures nothing, so that every
+// process chooses the same.
 //
-// The library counts columns first. What is C[M, N] = A[M, K] B[N, K]^T with rows first reads there as
-// C' (N x M) = op_T(B' (K x N)) A' (K x M): B is its first operand, transposed, and A its second.
+// The library counts columns first. What is C[M, N] = A[M, K] B[N, K]^T with rows first reads there
+// as C' (N x M) = op_T(B' (K x N)) A' (K x M): B is its first operand, transposed, and A its
+// second.
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,25 +18,19 @@
 
 enum { WORKSPACE_BYTES = 32 * MIB, WARM_SIZE = 256 };
 
-/* Functions of the library: one row each. */
-#define FUNCTIONS(F)                                                                               \
-    F(Create) F(GetVersion) F(MatmulDescCreate) F(MatmulDescDestroy) F(MatmulDescSetAttribute)     \
-    F(MatrixLayoutCreate) F(MatrixLayoutDestroy) F(MatmulPreferenceCreate)                         \
-    F(MatmulPreferenceDestroy) F(MatmulPreferenceSetAttribute) F(MatmulAlgoGetHeuristic) F(Matmul)
-
 static struct functions {
-#define F(name) __typeof__(&cublasLt##name) name;
-    FUNCTIONS(F)
-#undef F
+#define CUBLAS(name) __typeof__(&cublasLt##name) name;
+#include "evaluator/cuda/baseline_cublas.def"
+#undef CUBLAS
 } lt;
 
 static const struct {
     const char *name;
     size_t offset;
 } entries[] = {
-#define F(name) {"cublasLt" #name, offsetof(struct functions, name)},
-    FUNCTIONS(F)
-#undef F
+#define CUBLAS(name) {"cublasLt" #name, offsetof(struct functions, name)},
+#include "evaluator/cuda/baseline_cublas.def"
+#undef CUBLAS
 };
 
 /* Problems that are one matrix product over the tensors A, B, C, and what their axes are called. */
@@ -61,8 +57,8 @@ static enum err lt_check(cublasStatus_t s, struct fault *f, const char *what)
 
 static enum err load(struct fault *f)
 {
-    static const char *const places[] = {"libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13",
-                                         "libcublasLt.so.12"};
+    static const char *const places[] = {
+        "libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13", "libcublasLt.so.12"};
     void *library = NULL;
     for (size_t i = 0; i < COUNT_OF(places) && !library; i++)
         library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
@@ -71,7 +67,8 @@ static enum err load(struct fault *f)
     for (size_t i = 0; i < COUNT_OF(entries); i++) {
         void *symbol = dlsym(library, entries[i].name);
         if (!symbol)
-            return fault_set(f, ERR_UNAVAILABLE, "cannot use cuBLAS: it has no %s", entries[i].name);
+            return fault_set(f, ERR_UNAVAILABLE, "cannot use cuBLAS: it has no %s",
+                             entries[i].name);
         memcpy((char *)&lt + entries[i].offset, &symbol, sizeof(symbol));
     }
     return ERR_NONE;
@@ -82,8 +79,9 @@ static cublasStatus_t describe(struct baseline *b, uint64_t m, uint64_t n, uint6
 {
     cublasOperation_t transposed = CUBLAS_OP_T;
     cublasStatus_t s = lt.MatmulDescCreate(&b->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-    s = s ? s : lt.MatmulDescSetAttribute(b->operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
-                                          sizeof(transposed));
+    s = s ? s
+          : lt.MatmulDescSetAttribute(b->operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
+                                      sizeof(transposed));
     s = s ? s : lt.MatrixLayoutCreate(&b->a, CUDA_R_16BF, k, n, (int64_t)k);
     s = s ? s : lt.MatrixLayoutCreate(&b->b, CUDA_R_16BF, k, m, (int64_t)k);
     return s ? s : lt.MatrixLayoutCreate(&b->c, CUDA_R_16BF, n, m, (int64_t)n);
@@ -96,10 +94,12 @@ static cublasStatus_t choose(struct baseline *b)
     cublasLtMatmulHeuristicResult_t first;
     int found = 0;
     cublasStatus_t s = lt.MatmulPreferenceCreate(&preference);
-    s = s ? s : lt.MatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                &workspace, sizeof(workspace));
-    s = s ? s : lt.MatmulAlgoGetHeuristic(b->handle, b->operation, b->a, b->b, b->c, b->c, preference,
-                                          1, &first, &found);
+    s = s ? s
+          : lt.MatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                            &workspace, sizeof(workspace));
+    s = s ? s
+          : lt.MatmulAlgoGetHeuristic(b->handle, b->operation, b->a, b->b, b->c, b->c, preference,
+                                      1, &first, &found);
     if (preference)
         lt.MatmulPreferenceDestroy(preference);
     if (s == CUBLAS_STATUS_SUCCESS && found < 1)
@@ -169,10 +169,10 @@ enum err baseline_enqueue(const struct baseline *b, const CUdeviceptr tensors[LI
     const void *first = (const void *)(uintptr_t)tensors[1],
                *second = (const void *)(uintptr_t)tensors[0];
     void *out = (void *)(uintptr_t)tensors[2];
-    cublasStatus_t s = lt.Matmul(b->handle, b->operation, &one, first, b->a, second, b->b, &zero, out,
-                                 b->c, out, b->c, &b->algorithm,
-                                 (void *)(uintptr_t)b->workspace.map.address, WORKSPACE_BYTES,
-                                 (cudaStream_t)stream);
+    cublasStatus_t s =
+        lt.Matmul(b->handle, b->operation, &one, first, b->a, second, b->b, &zero, out, b->c, out,
+                  b->c, &b->algorithm, (void *)(uintptr_t)b->workspace.map.address, WORKSPACE_BYTES,
+                  (cudaStream_t)stream);
     return lt_check(s, f, "queue the baseline");
 }
 
@@ -206,8 +206,8 @@ enum err baseline_library_open(struct baseline_library *out, const struct driver
     if (e != ERR_NONE)
         return e;
     size_t version = lt.GetVersion(); /* 130100 for 13.1.0 */
-    snprintf(out->version, sizeof(out->version), "%zu.%zu.%zu", version / 10000, version / 100 % 100,
-             version % 100);
+    snprintf(out->version, sizeof(out->version), "%zu.%zu.%zu", version / 10000,
+             version / 100 % 100, version % 100);
     cublasLtHandle_t handle = NULL;
     e = lt_check(lt.Create(&handle), f, "start cuBLAS");
     out->handle = handle;

@@ -7,19 +7,31 @@
 #include "core/util.h"
 #include "evaluator/cuda/batch_kernels.h"
 
-/* The driver holds about a thousand operations before it makes the host wait, and behind a closed gate that
- * would be for ever: past this many the gate opens. */
-enum { GATED_OPERATIONS = 640, FLUSH_THREADS = 512, FLUSH_BLOCKS_PER_SM = 4, PIECE = 16 };
+/* The driver holds about a thousand operations before it makes the host wait, and behind a closed
+ * gate that would be for ever: past this many the gate opens. */
+enum {
+    GATED_OPERATIONS = 640,
+    FLUSH_THREADS = 512,
+    SCRUB_THREADS = 1024,
+    FLUSH_BLOCKS_PER_SM = 4,
+    PIECE = 16
+};
 
 static CUresult open_kernels(struct batch *b)
 {
+    const struct {
+        const char *name;
+        CUfunction *out;
+    } ours[] = {
+        {"write", &b->write}, {"read", &b->read}, {"scrub", &b->scrub}, {"empty", &b->empty}};
     CUresult r = cu.ModuleLoadData(&b->kernels, batch_kernels_ptx);
-    r = r ? r : cu.ModuleGetFunction(&b->write, b->kernels, "write");
-    r = r ? r : cu.ModuleGetFunction(&b->read, b->kernels, "read");
-    r = r ? r : cu.ModuleGetFunction(&b->empty, b->kernels, "empty");
-    r = r ? r : cu.FuncLoad(b->write);
-    r = r ? r : cu.FuncLoad(b->read);
-    return r ? r : cu.FuncLoad(b->empty);
+    for (size_t i = 0; i < COUNT_OF(ours) && r == CUDA_SUCCESS; i++) {
+        r = cu.ModuleGetFunction(ours[i].out, b->kernels, ours[i].name);
+        r = r ? r : cu.FuncLoad(*ours[i].out);
+    }
+    return r ? r
+             : cu.FuncSetAttribute(b->scrub, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   b->device->shared_bytes);
 }
 
 static CUresult open_gate(struct batch *b)
@@ -65,11 +77,27 @@ void batch_close(struct batch *b)
 }
 
 static CUresult launch_ours(const struct batch *b, CUfunction function, unsigned blocks,
-                            unsigned threads, void **params)
+                            unsigned threads, int shared_bytes, void **params)
 {
-    CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = threads,
-                             .blockDimY = 1, .blockDimZ = 1, .hStream = b->stream};
+    CUlaunchConfig config = {.gridDimX = blocks,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .hStream = b->stream,
+                             .sharedMemBytes = (unsigned)shared_bytes};
     return cu.LaunchKernelEx(&config, function, params, NULL);
+}
+
+/* A block per multiprocessor, each too large to share one. */
+static bool scrub_shared(struct batch *b, struct launch_fault *fault)
+{
+    int bytes = b->device->shared_bytes;
+    void *params[] = {&bytes};
+    CUresult r =
+        launch_ours(b, b->scrub, (unsigned)b->device->num_sms, SCRUB_THREADS, bytes, params);
+    return !launch_fault_set(fault, r, "", -1, "wipe shared memory");
 }
 
 /* Writes 2 x L2, then reads 1 x L2 behind it. */
@@ -80,8 +108,8 @@ static bool flush_cache(struct batch *b, struct launch_fault *fault)
     uint32_t value = 0;
     unsigned blocks = (unsigned)b->device->num_sms * FLUSH_BLOCKS_PER_SM;
     void *write[] = {&area, &pieces, &value}, *read[] = {&behind, &read_pieces};
-    CUresult r = launch_ours(b, b->write, blocks, FLUSH_THREADS, write);
-    r = r ? r : launch_ours(b, b->read, blocks, FLUSH_THREADS, read);
+    CUresult r = launch_ours(b, b->write, blocks, FLUSH_THREADS, 0, write);
+    r = r ? r : launch_ours(b, b->read, blocks, FLUSH_THREADS, 0, read);
     return !launch_fault_set(fault, r, "", -1, "flush the cache");
 }
 
@@ -103,7 +131,7 @@ static bool run_candidate(struct batch *b, int slot, struct launch_fault *fault)
 static bool run_empty(struct batch *b, int slot, struct launch_fault *fault)
 {
     (void)slot;
-    return !launch_fault_set(fault, launch_ours(b, b->empty, 1, 32, NULL), "", -1,
+    return !launch_fault_set(fault, launch_ours(b, b->empty, 1, 32, 0, NULL), "", -1,
                              "launch the empty kernel");
 }
 
@@ -132,7 +160,7 @@ static bool queue_entry(struct batch *b, const struct batch_entry *entry, size_t
                         struct launch_fault *fault)
 {
     bool ok = entry->side != BATCH_CANDIDATE || launcher_prepare(b->candidate, b->stream, fault);
-    return ok && flush_cache(b, fault) && record(b, 2 * at, fault) &&
+    return ok && scrub_shared(b, fault) && flush_cache(b, fault) && record(b, 2 * at, fault) &&
            sides[entry->side](b, entry->slot, fault) && record(b, 2 * at + 1, fault);
 }
 
@@ -174,6 +202,11 @@ bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count,
     return ok;
 }
 
+bool batch_check(struct batch *b, int slot, struct launch_fault *fault)
+{
+    return scrub_shared(b, fault) && launcher_run(b->candidate, slot, b->stream, fault);
+}
+
 bool batch_split(struct batch *b, int slot, size_t launch_count, size_t repeat, double *us,
                  struct launch_fault *fault)
 {
@@ -181,7 +214,8 @@ bool batch_split(struct batch *b, int slot, size_t launch_count, size_t repeat, 
     const struct batch_entry first = {BATCH_CANDIDATE, slot};
     bool ok = batch_run(b, &first, 1, 1, us, fault) && close_gate(b, fault);
     for (size_t i = 0; ok && i < repeat; i++) {
-        ok = launcher_prepare(b->candidate, b->stream, fault) && flush_cache(b, fault) &&
+        ok = launcher_prepare(b->candidate, b->stream, fault) && scrub_shared(b, fault) &&
+             flush_cache(b, fault) &&
              launcher_enqueue(b->candidate, slot, b->stream, &b->events[i * row], fault);
         if ((i + 1) * each > GATED_OPERATIONS)
             *b->gate = b->tick;

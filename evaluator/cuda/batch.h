@@ -24,8 +24,8 @@ struct batch {
     CUstream stream;
     CUevent events[2 * WIRE_ENTRIES];
     struct memory flush;                /* 3 x L2 */
-    CUmodule kernels;                   /* ours: flush and empty */
-    CUfunction write, read, empty;
+    CUmodule kernels;                   /* ours: batch_kernels.h */
+    CUfunction write, read, scrub, empty;
     volatile uint32_t *gate;            /* host memory that the stream waits for; owned */
     CUdeviceptr gate_address;
     uint32_t tick;                      /* of the gate: it opens at this value */
@@ -45,6 +45,9 @@ void batch_close(struct batch *b);
  * us[i] = time of entry `untimed` + i. At most WIRE_ENTRIES. False with a fault. */
 bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count, size_t untimed,
                double *us, struct launch_fault *fault);
+
+/* The candidate's plan once, as a check: shared memory wiped, then launcher_run(). */
+bool batch_check(struct batch *b, int slot, struct launch_fault *fault);
 
 /* Every launch of the candidate's plan with events of its own, `repeat` times, L2 flushed before each run
  * of the plan: us[launch * repeat + i]. launch_count x repeat is at most WIRE_ENTRIES. */

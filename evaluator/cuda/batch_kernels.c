@@ -7,7 +7,31 @@ const char batch_kernels_ptx[] =
     ".target sm_70\n"
     ".address_size 64\n"
 
+    ".extern .shared .align 16 .b8 whole[];\n"
     ".visible .entry empty() { ret; }\n"
+
+    /* scrub(bytes): fills the shared memory of the multiprocessor it has to itself with NaNs */
+    ".visible .entry scrub(.param .u32 bytes)\n"
+    "{\n"
+    "    .reg .pred %done;\n"
+    "    .reg .b32 %i, %step, %n, %at, %base, %v;\n"
+    "    ld.param.u32 %n, [bytes];\n"
+    "    mov.u32 %i, %tid.x;\n"
+    "    mov.u32 %step, %ntid.x;\n"
+    "    shl.b32 %i, %i, 4;\n"
+    "    shl.b32 %step, %step, 4;\n"
+    "    mov.u32 %base, whole;\n"
+    "    mov.u32 %v, 0xffffffff;\n"
+    "next:\n"
+    "    setp.ge.u32 %done, %i, %n;\n"
+    "    @%done bra end;\n"
+    "    add.u32 %at, %base, %i;\n"
+    "    st.shared.v4.u32 [%at], {%v, %v, %v, %v};\n"
+    "    add.u32 %i, %i, %step;\n"
+    "    bra next;\n"
+    "end:\n"
+    "    ret;\n"
+    "}\n"
 
     /* write(area, pieces of 16 bytes, value), read(area, pieces): a grid-stride loop each */
     ".visible .entry write(.param .u64 area, .param .u64 pieces, .param .u32 value)\n"

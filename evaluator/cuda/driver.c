@@ -8,7 +8,8 @@
 
 #include "core/util.h"
 
-/* What a kernel may print between two looks at it, and the least heap there is for malloc in kernels. */
+/* What a kernel may print between two looks at it, and the least heap there is for malloc in
+ * kernels. */
 enum { PRINT_BYTES = 256 * KIB, HEAP_BYTES = 1 * KIB };
 
 struct driver cu;
@@ -41,8 +42,10 @@ enum err driver_load(struct fault *f)
         void *function = NULL;
         CUdriverProcAddressQueryResult status;
         if (find(entries[i].name, &function, entries[i].version, CU_GET_PROC_ADDRESS_DEFAULT,
-                 &status) != CUDA_SUCCESS || !function)
-            return fault_set(f, ERR_UNAVAILABLE, "cannot use the CUDA driver: it has no %s of version %d",
+                 &status) != CUDA_SUCCESS ||
+            !function)
+            return fault_set(f, ERR_UNAVAILABLE,
+                             "cannot use the CUDA driver: it has no %s of version %d",
                              entries[i].name, entries[i].version);
         memcpy((char *)&cu + entries[i].offset, &function, sizeof(function));
     }
@@ -115,7 +118,8 @@ static enum err describe(struct driver_device *d, struct fault *f)
 {
     static const CUdevice_attribute wanted[] = {
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE};
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN};
     int values[COUNT_OF(wanted)] = {0};
     for (size_t i = 0; i < COUNT_OF(wanted); i++)
         if (driver_check(cu.DeviceGetAttribute(&values[i], wanted[i], d->device), f,
@@ -124,6 +128,7 @@ static enum err describe(struct driver_device *d, struct fault *f)
     d->sm = values[0] * 10 + values[1];
     d->num_sms = values[2];
     d->l2_bytes = values[3];
+    d->shared_bytes = values[4];
     size_t memory = 0;
     CUuuid uuid = {{0}};
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -132,7 +137,8 @@ static enum err describe(struct driver_device *d, struct fault *f)
     r = r ? r : cu.DeviceGetUuid(&uuid, d->device);
     r = r ? r : cu.DeviceTotalMem(&memory, d->device);
     r = r ? r : cu.DriverGetVersion(&d->version);
-    r = r ? r : cu.MemGetAllocationGranularity(&d->granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    r = r ? r
+          : cu.MemGetAllocationGranularity(&d->granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     d->memory_bytes = (int64_t)memory;
     print_uuid(&uuid, d->uuid);
     return driver_check(r, f, "read the properties of the device");
@@ -154,8 +160,9 @@ enum err driver_open(int ordinal, struct driver_device *out, struct fault *f)
         return e;
     CUresult r = cu.Init(0);
     r = r ? r : cu.DeviceGet(&out->device, ordinal);
-    r = r ? r : cu.DevicePrimaryCtxSetFlags(out->device, CU_CTX_SCHED_BLOCKING_SYNC |
-                                                             CU_CTX_LMEM_RESIZE_TO_MAX);
+    r = r ? r
+          : cu.DevicePrimaryCtxSetFlags(out->device,
+                                        CU_CTX_SCHED_BLOCKING_SYNC | CU_CTX_LMEM_RESIZE_TO_MAX);
     r = r ? r : cu.DevicePrimaryCtxRetain(&out->context, out->device);
     r = r ? r : cu.CtxSetCurrent(out->context);
     e = driver_check(r, f, "open CUDA device %d", ordinal);

@@ -31,6 +31,7 @@ struct driver_device {
     char uuid[37];     /* "xxxxxxxx-xxxx-…", as nvidia-smi prints it behind "GPU-" */
     int version;       /* of the driver's API, 13000 for 13.0 */
     int sm, num_sms;   /* 90, 132 */
+    int shared_bytes;  /* most that one block can have */
     int64_t l2_bytes, memory_bytes;
     size_t granule;    /* allocation granularity of mappable memory, 2 MiB */
 };

@@ -69,10 +69,15 @@ static CUresult queue_launch(CUfunction function, const struct plan_launch *l,
 {
     CUlaunchAttribute attributes[3];
     CUlaunchConfig config = {
-        .gridDimX = (unsigned)l->grid[0], .gridDimY = (unsigned)l->grid[1],
-        .gridDimZ = (unsigned)l->grid[2], .blockDimX = (unsigned)l->block[0],
-        .blockDimY = (unsigned)l->block[1], .blockDimZ = (unsigned)l->block[2],
-        .sharedMemBytes = (unsigned)l->shared_bytes, .hStream = stream, .attrs = attributes,
+        .gridDimX = (unsigned)l->grid[0],
+        .gridDimY = (unsigned)l->grid[1],
+        .gridDimZ = (unsigned)l->grid[2],
+        .blockDimX = (unsigned)l->block[0],
+        .blockDimY = (unsigned)l->block[1],
+        .blockDimZ = (unsigned)l->block[2],
+        .sharedMemBytes = (unsigned)l->shared_bytes,
+        .hStream = stream,
+        .attrs = attributes,
     };
     memset(attributes, 0, sizeof(attributes));
     if (l->cluster[0]) {
@@ -178,8 +183,8 @@ static CUresult mark_end(struct launcher *l, size_t i, CUstream stream)
                                  CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
-static bool enqueue(struct launcher *l, int slot, CUstream stream, const CUevent *events, bool marked,
-                    struct launch_fault *fault)
+static bool enqueue(struct launcher *l, int slot, CUstream stream, const CUevent *events,
+                    bool marked, struct launch_fault *fault)
 {
     const struct plan *plan = l->spec.plan;
     struct binding *b = l->slots[slot];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver result means for a submission: the kernel's fault, a launch or module that was refused, no
-// room, or a fault of ours.
+// What a driver result means for a submission: the kernel's fault, a launch or module that was
+// refused, no room, or a fault of ours.
 #include <stdio.h>
 
 #include "core/util.h"

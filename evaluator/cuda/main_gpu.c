@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ptxbench-gpu: the processes that run foreign kernels, one program in two roles. The keeper starts it.
+// ptxbench-gpu: the processes that run foreign kernels, one program in two roles. The keeper starts
+// it.
 //
 //   ptxbench-gpu runner   --device N     launches and times; see runner.h
 //   ptxbench-gpu verifier --device N     counts instructions; see verifier.h

@@ -47,19 +47,19 @@ enum err memory_create(struct memory_block *out, const struct driver_device *d, 
 enum err memory_export(const struct memory_block *b, int *fd, struct fault *f)
 {
     *fd = -1;
-    return driver_check(cu.MemExportToShareableHandle(
-                            fd, b->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-                        f, "export device memory");
+    return driver_check(
+        cu.MemExportToShareableHandle(fd, b->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+        f, "export device memory");
 }
 
-enum err memory_import(struct memory_block *out, const struct driver_device *d, int fd, size_t bytes,
-                       struct fault *f)
+enum err memory_import(struct memory_block *out, const struct driver_device *d, int fd,
+                       size_t bytes, struct fault *f)
 {
     *out = (struct memory_block){.size = memory_size(d, bytes)};
-    enum err e = driver_check(
-        cu.MemImportFromShareableHandle(&out->handle, (void *)(intptr_t)fd,
-                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-        f, "import device memory");
+    enum err e =
+        driver_check(cu.MemImportFromShareableHandle(&out->handle, (void *)(intptr_t)fd,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+                     f, "import device memory");
     if (e != ERR_NONE)
         *out = (struct memory_block){0};
     return e;
@@ -79,8 +79,8 @@ static uint64_t draw(uint64_t below)
     return v % below;
 }
 
-/* Reserves the mapping and its guards at a random place. A place that is taken or refused is drawn anew;
- * where the driver goes by its own mind, the guards alone are of random size. */
+/* Reserves the mapping and its guards at a random place. A place that is taken or refused is drawn
+ * anew; where the driver goes by its own mind, the guards alone are of random size. */
 static CUresult reserve(struct memory_map *m, size_t granule)
 {
     size_t before = (1 + draw(GUARD_GRANULES_MAX)) * granule;
@@ -109,7 +109,8 @@ enum err memory_map(struct memory_map *out, const struct driver_device *d,
                     enum memory_access access, struct fault *f)
 {
     *out = (struct memory_map){.size = b->size, .bytes = bytes};
-    enum err e = driver_check(reserve(out, d->granule), f, "reserve addresses for %zu bytes", b->size);
+    enum err e =
+        driver_check(reserve(out, d->granule), f, "reserve addresses for %zu bytes", b->size);
     if (e != ERR_NONE) {
         *out = (struct memory_map){0};
         return e;

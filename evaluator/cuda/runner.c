@@ -74,7 +74,7 @@ static bool do_launch(struct session *s, const json_t *request, struct wire_mess
     double start = now_s(), us = 0;
     const struct batch_entry entry = {BATCH_BASELINE, slot};
     if (baseline ? !batch_run(b, &entry, 1, 0, &us, &out->fault)
-                 : !launcher_run(s->launcher, slot, b->stream, &out->fault))
+                 : !batch_check(b, slot, &out->fault))
         return false;
     json_object_set_new(out->members, "us", json_real(baseline ? us : (now_s() - start) * 1e6));
     return !json_is_true(json_object_get(request, "capture")) || send_capture(s, out);
@@ -167,8 +167,8 @@ static bool do_batch(struct session *s, const json_t *request, struct wire_messa
     for (size_t i = 0; i < count; i++)
         if (!read_entry(s, json_array_get(order, i), &entries[i]))
             return session_refuse(out, "entry %zu of the batch names no slot", i);
-    if (!ready(s, true, true, out) || !batch_run(&runner_of(s)->batch, entries, count,
-                                                 (size_t)untimed, us, &out->fault))
+    if (!ready(s, true, true, out) ||
+        !batch_run(&runner_of(s)->batch, entries, count, (size_t)untimed, us, &out->fault))
         return false;
     json_t *times = json_array();
     put_times(times, us, count - (size_t)untimed);
@@ -227,9 +227,9 @@ static const struct session_row operations[] = {
 /* Without a library for the baseline a runner can still check. */
 static json_t *baseline_json(const struct runner *r, enum err library)
 {
-    return library != ERR_NONE ? json_null()
-                               : json_pack("{s:s, s:s}", "name", r->library.name, "version",
-                                           r->library.version);
+    return library != ERR_NONE
+               ? json_null()
+               : json_pack("{s:s, s:s}", "name", r->library.name, "version", r->library.version);
 }
 
 int gpu_runner(int fd, int ordinal)

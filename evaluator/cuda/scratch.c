@@ -103,12 +103,14 @@ bool scratch_capture(struct scratch *s, struct buf *out, json_t *list, struct la
         size_t n = (size_t)b->bytes < room ? (size_t)b->bytes : room;
         char *to = buf_room(out, n);
         CUresult r = !to ? CUDA_ERROR_OUT_OF_MEMORY
-                         : n ? cu.MemcpyDtoH(to, s->buffers[i].map.address, n) : CUDA_SUCCESS;
+                     : n ? cu.MemcpyDtoH(to, s->buffers[i].map.address, n)
+                         : CUDA_SUCCESS;
         if (launch_fault_set(fault, r, "", -1, "read a captured buffer"))
             return false;
         out->len += n;
         to[n] = 0;
-        json_array_append_new(list, json_pack("{s:s, s:I}", "name", b->name, "bytes", (json_int_t)n));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I}", "name", b->name, "bytes", (json_int_t)n));
     }
     return true;
 }

@@ -93,7 +93,7 @@ static bool serve_one(struct session *s, const struct session_row *rows, size_t 
     if (!run && op)
         run = find(op, common, COUNT_OF(common));
     struct session_answer a = {.members = json_object()};
-    bool ok = *lost ? session_refuse(&a, "the context is lost")
+    bool ok = *lost  ? session_refuse(&a, "the context is lost")
               : !run ? session_refuse(&a, "there is no operation %.64s", op ? op : "without a name")
                      : run(s, m->json, m, &a);
     *lost = *lost || a.fault.sticky;

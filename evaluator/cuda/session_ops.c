@@ -66,8 +66,8 @@ static bool take_cubin(struct session *s, struct session_answer *out)
         m.data = NULL;
     }
     wire_message_release(&m);
-    return s->cubin || session_refuse(out, "cannot take the module: %s",
-                                      ok ? "another frame came" : f.detail);
+    return s->cubin ||
+           session_refuse(out, "cannot take the module: %s", ok ? "another frame came" : f.detail);
 }
 
 bool session_do_open(struct session *s, const json_t *request, struct wire_message *message,
@@ -77,8 +77,12 @@ bool session_do_open(struct session *s, const json_t *request, struct wire_messa
     session_forget(s);
     if (!take_cubin(s, out) || !find_names(s, request, out) || !read_plan(s, request, out))
         return false;
-    struct launcher_spec spec = {.device = &s->device, .problem = s->problem, .workload = s->workload,
-                                 .plan = s->plan, .symbols = s->symbols, .cubin = s->cubin,
+    struct launcher_spec spec = {.device = &s->device,
+                                 .problem = s->problem,
+                                 .workload = s->workload,
+                                 .plan = s->plan,
+                                 .symbols = s->symbols,
+                                 .cubin = s->cubin,
                                  .cubin_len = s->cubin_len};
     s->launcher = launcher_new(&spec, &out->fault);
     return s->launcher != NULL;

@@ -134,7 +134,9 @@ static enum err receive_all(int fd, void *data, size_t len, struct wire_message 
             return e;
         union control control;
         struct iovec bytes = {.iov_base = (char *)data + got, .iov_len = len - got};
-        struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control.bytes,
+        struct msghdr m = {.msg_iov = &bytes,
+                           .msg_iovlen = 1,
+                           .msg_control = control.bytes,
                            .msg_controllen = sizeof(control.bytes)};
         ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
         if (n > 0) {

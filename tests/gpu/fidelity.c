@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a verdict can be off: the baseline as its own candidate, every verdict in a fresh runner, by the
-// scheme of the service (ABBA blocks behind a gate), beside what most benchmarks do (all of one, then all
-// of the other). Then the files named on the command line against the baseline, once each.
+// How far a verdict can be off: the baseline as its own candidate, every verdict in a fresh runner,
+// by the scheme of the service (ABBA blocks behind a gate), beside what most benchmarks do (all of
+// one, then all of the other). Then the files named on the command line against the baseline, once
+// each.
 //
 //   gpu_fidelity [verdicts [source.cu …]]       defaults: 20 verdicts
 //
@@ -11,16 +12,18 @@
 
 enum { SLOTS = 16, BATCHES = 4, SEQUENCE = 50, WARM_MS = 300 };
 
-static const char any_plan[] = "/*ptxbench-launch {\"launches\": [{\"kernel\": \"k\", \"grid\": [1], "
-                               "\"block\": [32], \"args\": [{\"tensor\": \"C\"}]}]} */\n"
-                               "__global__ void k(unsigned short *C) { C[0] = 0; }\n";
+static const char any_plan[] =
+    "/*ptxbench-launch {\"launches\": [{\"kernel\": \"k\", \"grid\": [1], "
+    "\"block\": [32], \"args\": [{\"tensor\": \"C\"}]}]} */\n"
+    "__global__ void k(unsigned short *C) { C[0] = 0; }\n";
 
 static json_t *entry(const char *side, int slot)
 {
     return json_pack("[s, i]", side, slot);
 }
 
-/* One batch of SLOTS / 2 blocks b c c b; baseline slots lie behind the candidate's. Appends the blocks. */
+/* One batch of SLOTS / 2 blocks b c c b; baseline slots lie behind the candidate's. Appends the
+ * blocks. */
 static bool batch(struct kit_runner *r, const char *candidate, struct timing_block *blocks)
 {
     json_t *order = json_array();
@@ -83,8 +86,10 @@ static bool begin(struct kit_runner *r, const struct kit *k, const struct kit_co
         ok = kit_ok(kit_map(r, &slots[i], i, "end"));
     t->setup_ms = (now_s() - at) * 1e3;
     at = now_s();
-    ok = ok && kit_ok(kit_ask(r, json_pack("{s:s, s:i, s:i, s:i}", "op", "warm", "candidate", 0,
-                                           "baseline", SLOTS, "ms", WARM_MS), NULL, 0));
+    ok = ok && kit_ok(kit_ask(r,
+                              json_pack("{s:s, s:i, s:i, s:i}", "op", "warm", "candidate", 0,
+                                        "baseline", SLOTS, "ms", WARM_MS),
+                              NULL, 0));
     t->warm_ms = (now_s() - at) * 1e3;
     return ok;
 }
@@ -132,7 +137,8 @@ static size_t differ(const struct kit *k, const struct kit_slot *a, const struct
 {
     size_t n = k->bytes[2], count = 0;
     uint16_t *x = malloc(n), *y = malloc(n);
-    if (!x || !y || cu.MemcpyDtoH(x, a->maps[2].address, n) || cu.MemcpyDtoH(y, b->maps[2].address, n))
+    if (!x || !y || cu.MemcpyDtoH(x, a->maps[2].address, n) ||
+        cu.MemcpyDtoH(y, b->maps[2].address, n))
         kit_die("read outputs", NULL);
     for (size_t i = 0; i < n / 2; i++)
         count += x[i] != y[i];
@@ -188,7 +194,8 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++)
         try_file(&k, slots, argv[i]);
     bool ok = worst <= 0.003;
-    printf("%sok 1 - the worst of %ld verdicts is within 0.3 %%\n1..1\n", ok ? "" : "not ", verdicts);
+    printf("%sok 1 - the worst of %ld verdicts is within 0.3 %%\n1..1\n", ok ? "" : "not ",
+           verdicts);
     printf("fidelity.gemm.worst_deviation %.5f\nfidelity.gemm.sequential_worst_deviation %.5f\n",
            worst, worst_sequential);
     return !ok;
