@@ -8,6 +8,7 @@ exits 'help succeeds' 0 "$CLI" help
 commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$TMP/out")
 rows=$(grep -c '^COMMAND(' "$ROOT/cli/commands.def")
 is 'help lists every row of the table of commands' "$(printf '%s\n' "$commands" | wc -l | tr -d ' ')" "$rows"
+is 'and no command twice' "$(printf '%s\n' "$commands" | sort | uniq -d)" ''
 is 'help explains every exit code of a verdict' \
     "$(grep -cE '^ +[0-9]+ [A-Z_]{4,} ' "$TMP/out")" "$(grep -c '^VERDICT(' "$ROOT/core/verdicts.def")"
 exits 'no command at all is a usage error' 64 "$CLI"
