@@ -46,9 +46,10 @@ unsigned char *access_global(struct warp *w, const struct op *op, int lane, uint
 unsigned char *access_shared(struct warp *w, const struct op *op, int lane, uint64_t address,
                              uint32_t n, uint32_t align, enum access mode)
 {
-    const struct cta *c = w->cta;
-    uint64_t offset = address - VM_SHARED_START;
-    if (address >= VM_SHARED_START && offset <= c->shared_bytes && n <= c->shared_bytes - offset &&
+    uint64_t own = address;
+    const struct cta *c = cluster_shared(w->cta, &own);
+    uint64_t offset = own - VM_SHARED_START;
+    if (c && own >= VM_SHARED_START && offset <= c->shared_bytes && n <= c->shared_bytes - offset &&
         (address & (align - 1)) == 0)
         return c->shared + offset;
     enum ptxvm_kind kind = (address & (align - 1))     ? PTXVM_MISALIGNED

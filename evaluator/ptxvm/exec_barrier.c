@@ -42,13 +42,22 @@ static void complete(struct cta *c, uint32_t number)
     memset(b, 0, sizeof *b);
 }
 
+/* The cluster's barrier is complete when it is so in every CTA. */
+static void cluster_complete(struct cluster *k)
+{
+    for (uint32_t i = 0; i < k->count; i++)
+        if (!is_complete(k->ctas[i], &k->ctas[i]->barriers[VM_BARRIER_CLUSTER]))
+            return;
+    for (uint32_t i = 0; i < k->count; i++)
+        complete(k->ctas[i], VM_BARRIER_CLUSTER);
+}
+
 void barrier_recheck(struct cta *c)
 {
-    if (!c->live_warps)
-        return;
-    for (uint32_t i = 0; i < VM_BARRIERS; i++)
+    for (uint32_t i = 0; c->live_warps && i < VM_BARRIER_CLUSTER; i++)
         if (c->barriers[i].active && is_complete(c, &c->barriers[i]))
             complete(c, i);
+    cluster_complete(c->cluster);
 }
 
 /* ---- arrival ---- */
@@ -140,13 +149,12 @@ HANDLER(warp_sync)
     return group_meet(w, op, exec, members[__builtin_ctz(exec)]) ? op + 1 : NULL;
 }
 
-/* The cluster barrier, for clusters of one CTA: arrive and wait apart, all threads. */
+/* The cluster barrier: arrive and wait apart, all threads of all CTAs. */
 HANDLER(cluster_arrive)
 {
     if (!arrive(w, op, exec, VM_BARRIER_CLUSTER, 0))
         return NULL;
-    if (is_complete(w->cta, &w->cta->barriers[VM_BARRIER_CLUSTER]))
-        complete(w->cta, VM_BARRIER_CLUSTER);
+    cluster_complete(w->cta->cluster);
     return op + 1;
 }
 

@@ -303,33 +303,6 @@ static bool decode_isspacep(struct decoder *d, const struct row *row)
     return true;
 }
 
-/* A cluster has one CTA here: rank 0, whose window is the CTA's own. */
-static bool decode_mapa(struct decoder *d, const struct row *row)
-{
-    (void)row;
-    enum ptx_type type = (enum ptx_type)d->form->types[0];
-    uint32_t a = decode_count_is(d, 3) ? decode_source(d, &d->operands[1], type) : REF_NONE;
-    uint32_t to = a ? decode_result(d, &d->operands[0], type) : REF_NONE;
-    struct op *op =
-        to ? decode_emit(d, width_of(type) == WIDTH_64 ? run_mov_64 : run_mov_32) : NULL;
-    if (!op)
-        return false;
-    op->d = to, op->a = a;
-    return true;
-}
-
-static bool decode_getctarank(struct decoder *d, const struct row *row)
-{
-    (void)row;
-    uint32_t a = decode_count_is(d, 2) ? decode_constant(d, 0, 0, WIDTH_32) : REF_NONE;
-    uint32_t to = a ? decode_result(d, &d->operands[0], PTX_TYPE_b32) : REF_NONE;
-    struct op *op = to ? decode_emit(d, run_mov_32) : NULL;
-    if (!op)
-        return false;
-    op->d = to, op->a = a;
-    return true;
-}
-
 const struct row rows_move[] = {
     {"mov", NULL, NULL, decode_mov, 0},
     {"and.pred", "p:pp", and_pred, NULL, 0},
@@ -338,7 +311,5 @@ const struct row rows_move[] = {
     {"not.pred", "p:p", not_pred, NULL, 0},
     {"cvta", NULL, NULL, decode_cvta, 0},
     {"isspacep", NULL, NULL, decode_isspacep, 0},
-    {"mapa", NULL, NULL, decode_mapa, 0},
-    {"getctarank", NULL, NULL, decode_getctarank, 0},
     ROWS_END,
 };

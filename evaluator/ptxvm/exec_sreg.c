@@ -45,24 +45,36 @@ static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
         return run->grid[2];
     case PTX_SREG_clusterid_x:
     case PTX_SREG_clusterid:
-        return c->id[0];
+        return c->id[0] / run->cluster[0];
     case PTX_SREG_clusterid_y:
-        return c->id[1];
+        return c->id[1] / run->cluster[1];
     case PTX_SREG_clusterid_z:
-        return c->id[2];
+        return c->id[2] / run->cluster[2];
     case PTX_SREG_nclusterid_x:
     case PTX_SREG_nclusterid:
-        return run->grid[0];
+        return run->grid[0] / run->cluster[0];
     case PTX_SREG_nclusterid_y:
-        return run->grid[1];
+        return run->grid[1] / run->cluster[1];
     case PTX_SREG_nclusterid_z:
-        return run->grid[2];
+        return run->grid[2] / run->cluster[2];
+    case PTX_SREG_cluster_ctaid_x:
+    case PTX_SREG_cluster_ctaid:
+        return c->id[0] % run->cluster[0];
+    case PTX_SREG_cluster_ctaid_y:
+        return c->id[1] % run->cluster[1];
+    case PTX_SREG_cluster_ctaid_z:
+        return c->id[2] % run->cluster[2];
     case PTX_SREG_cluster_nctaid_x:
     case PTX_SREG_cluster_nctaid:
+        return run->cluster[0];
     case PTX_SREG_cluster_nctaid_y:
+        return run->cluster[1];
     case PTX_SREG_cluster_nctaid_z:
+        return run->cluster[2];
+    case PTX_SREG_cluster_ctarank:
+        return c->rank;
     case PTX_SREG_cluster_nctarank:
-        return 1;
+        return c->cluster->count;
     case PTX_SREG_warpid:
         return w->index;
     case PTX_SREG_nwarpid:
@@ -92,7 +104,7 @@ static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
     case PTX_SREG_reserved_smem_offset_cap:
         return VM_SHARED_START;
     default:
-        return 0; /* the fourth component, %cluster_ctarank, %envreg<n>, … */
+        return 0; /* the fourth component, %envreg<n>, … */
     }
 }
 

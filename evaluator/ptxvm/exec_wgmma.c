@@ -7,17 +7,10 @@
  * rounded to nearest. The error of one instruction is at most K * 2^-24 * (|d| + sum of |a b|), and for
  * f16 accumulators, rounded once per instruction, half a unit of the result more. The hardware's own
  * order and rounding differ within twice that. Integers are exact. */
-#include "evaluator/ptxvm/lanes.h"
-
-#include <string.h>
-
-#include "evaluator/ptxvm/floats.h"
-#include "evaluator/ptxvm/matrix.h"
+#include "evaluator/ptxvm/fragment.h"
 #include "evaluator/ptxvm/smem_descriptor.h"
 
-enum { WARPS = 4, ROWS = 64, MAX_N = 256, MAX_K = 32, WIDE = 8, MAX_REFS = MAX_N / 2 };
-
-enum accumulator { ACC_F32, ACC_F16, ACC_S32 };
+enum { WARPS = 4, ROWS = 64, MAX_N = 256, MAX_REFS = MAX_N / 2 };
 
 /* Fields of op->aux. a, b: descriptors; c: predicate scale-d; list: D as results, D as operands, then
  * A's registers. */
@@ -35,12 +28,10 @@ enum {
     AUX_SATURATE = 1 << 20,
 };
 
-/* Operands decoded, laid out the way the fragments of D lie in the registers: register 4 j + 2 h + p
- * of lane l holds row 8 h + l / 4 and column 8 j + 2 (l % 4) + p. So a product is a vector of eight
- * lanes of A, each row four times, by one of B, its four columns twice. */
+/* Operands decoded. */
 struct tile {
-    _Alignas(32) uint32_t a[WARPS][MAX_K][2][VM_LANES];
-    _Alignas(32) uint32_t b[MAX_N / 8][MAX_K][2][WIDE];
+    struct fragment_a a[WARPS];
+    struct fragment_b b[MAX_N / 8];
     uint32_t n, k;
     enum matrix_element a_element, b_element;
     uint32_t sign; /* flips the sign of A's floats */
@@ -48,14 +39,12 @@ struct tile {
 
 static void put_a(struct tile *t, uint32_t row, uint32_t k, uint32_t value)
 {
-    uint32_t *to = &t->a[row / 16][k][row / 8 % 2][row % 8 * 4];
-    to[0] = to[1] = to[2] = to[3] = value ^ t->sign;
+    fragment_put_a(&t->a[row / 16], row % 16, k, value ^ t->sign);
 }
 
 static void put_b(struct tile *t, uint32_t column, uint32_t k, uint32_t value)
 {
-    uint32_t *to = &t->b[column / 8][k][column % 2][column % 8 / 2];
-    to[0] = to[4] = value;
+    fragment_put_b(&t->b[column / 8], column % 8, k, value);
 }
 
 typedef void put_fn(struct tile *t, uint32_t row, uint32_t k, uint32_t value);
@@ -95,102 +84,35 @@ static unsigned char *row_of(const struct warp *w, const struct group *g, uint32
     return (ref & 1 ? w->base[1] : g->frame->rows) + (ref & ~UINT32_C(1));
 }
 
-/* A's fragments: register r of lane l holds row l / 4 + 8 (r % 2), and as many elements along k as fit
- * into 32 bits. */
-static void read_registers(struct tile *t, uint32_t warp, const struct warp *w,
-                           const struct group *g, const uint32_t *refs)
+static void read_registers(struct tile *t, const struct op *op, uint32_t warp, const struct warp *w,
+                           const struct group *g)
 {
-    uint32_t per = 4 / matrix_bytes(t->a_element), value[4];
-    for (uint32_t r = 0; r < 4; r++) {
-        const uint32_t *row = (const void *)row_of(w, g, refs[r]);
-        for (uint32_t l = 0; l < VM_LANES; l++) {
-            matrix_decode(t->a_element, &row[l], per, value);
-            for (uint32_t i = 0; i < per; i++)
-                put_a(t, warp * 16 + l / 4 + r % 2 * 8, l % 4 * per + i + r / 2 * per * 4, value[i]);
-        }
-    }
-}
-
-typedef float f32x8 __attribute__((vector_size(32)));
-typedef uint32_t u32x8 __attribute__((vector_size(32)));
-
-/* Adds the products for registers 4 j + 2 h (even) and 4 j + 2 h + 1 (odd). */
-#define MULTIPLY(name, vector)                                                                     \
-    static void name(const struct tile *t, uint32_t warp, uint32_t j, uint32_t h, void *even,      \
-                     void *odd)                                                                    \
-    {                                                                                              \
-        vector sum[2][4];                                                                          \
-        memcpy(sum[0], even, sizeof sum[0]);                                                       \
-        memcpy(sum[1], odd, sizeof sum[1]);                                                        \
-        for (uint32_t k = 0; k < t->k; k++) {                                                      \
-            const vector *a = (const void *)t->a[warp][k][h];                                      \
-            const vector *b = (const void *)t->b[j][k];                                            \
-            for (int i = 0; i < 4; i++) {                                                          \
-                sum[0][i] += a[i] * b[0];                                                          \
-                sum[1][i] += a[i] * b[1];                                                          \
-            }                                                                                      \
-        }                                                                                          \
-        memcpy(even, sum[0], sizeof sum[0]);                                                       \
-        memcpy(odd, sum[1], sizeof sum[1]);                                                        \
-    }
-
-MULTIPLY(multiply_f32, f32x8)
-MULTIPLY(multiply_u32, u32x8)
-
-static uint32_t add_s32(uint32_t a, uint32_t b, bool saturate)
-{
-    int64_t sum = (int64_t)(int32_t)a + (int32_t)b;
-    if (!saturate)
-        return a + b;
-    return sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? (uint32_t)INT32_MIN : (uint32_t)sum;
-}
-
-static void accumulate_f32(const struct tile *t, uint32_t warp, uint32_t j, uint32_t h, bool keep,
-                           uint32_t *even, uint32_t *odd)
-{
-    if (!keep) {
-        memset(even, 0, VM_LANES * sizeof *even);
-        memset(odd, 0, VM_LANES * sizeof *odd);
-    }
-    multiply_f32(t, warp, j, h, even, odd);
-}
-
-static void accumulate_s32(const struct tile *t, uint32_t warp, uint32_t j, uint32_t h, bool keep,
-                           bool saturate, uint32_t *even, uint32_t *odd)
-{
-    uint32_t sum[2][VM_LANES] = {{0}};
-    multiply_u32(t, warp, j, h, sum[0], sum[1]);
-    EACH_LANE even[i] = add_s32(keep ? even[i] : 0, sum[0][i], saturate);
-    EACH_LANE odd[i] = add_s32(keep ? odd[i] : 0, sum[1][i], saturate);
-}
-
-/* Two columns in one register. */
-static void accumulate_f16(const struct tile *t, uint32_t warp, uint32_t j, uint32_t h, bool keep,
-                           uint32_t *pair)
-{
-    float sum[2][VM_LANES];
-    EACH_LANE sum[0][i] = keep ? f16_widen(pair[i] & 0xffff) : 0;
-    EACH_LANE sum[1][i] = keep ? f16_widen(pair[i] >> 16) : 0;
-    multiply_f32(t, warp, j, h, sum[0], sum[1]);
-    EACH_LANE pair[i] = f16_nearest(sum[0][i]) | f16_nearest(sum[1][i]) << 16;
+    const uint32_t *refs = op->list + op->defs + op->uses - 4;
+    for (uint32_t r = 0; r < 4; r++)
+        fragment_read_a(&t->a[warp], t->a_element, r, (const void *)row_of(w, g, refs[r]), t->sign);
 }
 
 static void multiply_warp(const struct tile *t, uint32_t warp, const struct op *op,
                           const struct warp *w, const struct group *g)
 {
+    const struct fragment_a *a = &t->a[warp];
     bool keep = (g->frame->preds[op->c] & 1) != 0;
     enum accumulator acc = (enum accumulator)(op->aux >> AUX_ACC_SHIFT & AUX_ACC);
     for (uint32_t pair = 0; pair < t->n / 4; pair++) {
-        uint32_t j = pair / 2, h = pair % 2;
-        const uint32_t *refs = &op->list[acc == ACC_F16 ? pair : 2 * pair];
+        const struct fragment_b *b = &t->b[pair / 2];
+        const uint32_t *refs = &op->list[acc == ACC_F16 ? pair : 2 * pair], h = pair % 2;
         uint32_t *even = (void *)row_of(w, g, refs[0]);
-        if (acc == ACC_F16)
-            accumulate_f16(t, warp, j, h, keep, even);
-        else if (acc == ACC_F32)
-            accumulate_f32(t, warp, j, h, keep, even, (void *)row_of(w, g, refs[1]));
+        uint32_t *odd = acc == ACC_F16 ? NULL : (void *)row_of(w, g, refs[1]);
+        if (!keep)
+            memset(even, 0, VM_LANES * sizeof *even);
+        if (!keep && odd)
+            memset(odd, 0, VM_LANES * sizeof *odd);
+        if (acc == ACC_F32)
+            fragment_multiply_f32(a, b, t->k, h, even, odd);
+        else if (acc == ACC_F16)
+            fragment_add_products_f16(a, b, t->k, h, even);
         else
-            accumulate_s32(t, warp, j, h, keep, op->aux & AUX_SATURATE, even,
-                           (void *)row_of(w, g, refs[1]));
+            fragment_add_products_s32(a, b, t->k, h, op->aux & AUX_SATURATE, even, odd);
     }
 }
 
@@ -239,7 +161,7 @@ static bool read_operands(struct warp *w, const struct op *op, struct tile *t,
     struct warp *first = w - w->index % WARPS;
     if (op->aux & AUX_A_REGS)
         for (uint32_t i = 0; i < WARPS; i++)
-            read_registers(t, i, &first[i], groups[i], op->list + op->defs + op->uses - 4);
+            read_registers(t, op, i, &first[i], groups[i]);
     else if (!read_shared(w, op, t, op->a, ROWS, op->aux & AUX_A_MN, t->a_element, put_a))
         return false;
     return read_shared(w, op, t, op->b, t->n, op->aux & AUX_B_MN, t->b_element, put_b);

@@ -69,11 +69,17 @@ static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
         uint32_t required = k.required_cluster[i] > 1 ? k.required_cluster[i] : 1;
         if (launch->cluster[i] && k.required_cluster[0] && given != required)
             return refuse(run, "cluster size against .reqnctapercluster", given, required);
-        if (given > 1 || required > 1) {
-            stop_run(run, PTXVM_UNSUPPORTED, "clusters of more than one CTA are not executed yet");
+        run->cluster[i] = launch->cluster[i] ? given : required;
+        if (run->grid[i] % run->cluster[i]) {
+            stop_run(run, PTXVM_LAUNCH, "grid size %u is no multiple of the cluster size %u",
+                     run->grid[i], run->cluster[i]);
             return false;
         }
     }
+    uint64_t size = (uint64_t)run->cluster[0] * run->cluster[1] * run->cluster[2];
+    if (size > VM_CLUSTER_MAX)
+        return refuse(run, "CTAs of a cluster", size, VM_CLUSTER_MAX);
+    run->clusters = run->ctas / size;
     uint64_t shared = run->program->shared_static + (uint64_t)launch->shared_bytes;
     if (launch->shared_bytes > VM_SHARED_MAX || shared > VM_SHARED_MAX)
         return refuse(run, "shared memory of a block", shared, VM_SHARED_MAX);
@@ -90,62 +96,63 @@ static void set_residency(struct run *run, uint32_t workers)
     uint32_t by_shared = VM_SHARED_SM / (run->shared_bytes + VM_SHARED_START);
     per_sm = per_sm < by_shared ? per_sm : by_shared;
     per_sm = per_sm > VM_SM_CTAS ? VM_SM_CTAS : per_sm ? per_sm : 1;
-    uint64_t all = (uint64_t)per_sm * (uint64_t)run->vm->options.num_sms / workers;
+    uint64_t all = (uint64_t)per_sm * (uint64_t)run->vm->options.num_sms / workers /
+                   (run->ctas / run->clusters);
     run->resident_max = all < 1 ? 1 : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
 }
 
 /* ---- workers ---- */
 
 struct queue {
-    struct cta *head, **tail;
+    struct cluster *head, **tail;
     uint32_t count;
 };
 
-static void push(struct queue *q, struct cta *c)
+static void push(struct queue *q, struct cluster *k)
 {
-    c->next = NULL;
-    *q->tail = c;
-    q->tail = &c->next;
+    k->next = NULL;
+    *q->tail = k;
+    q->tail = &k->next;
     q->count++;
 }
 
-static struct cta *pop(struct queue *q)
+static struct cluster *pop(struct queue *q)
 {
-    struct cta *c = q->head;
-    if (!c)
+    struct cluster *k = q->head;
+    if (!k)
         return NULL;
-    q->head = c->next;
+    q->head = k->next;
     if (!q->head)
         q->tail = &q->head;
     q->count--;
-    return c;
+    return k;
 }
 
-/* Next CTA that nobody began. NULL: none left, or no memory for one more. */
-static struct cta *begin_cta(struct worker *worker, const struct queue *q)
+/* Next cluster that nobody began. NULL: none left, or no memory for one more. */
+static struct cluster *begin_cluster(struct worker *worker, const struct queue *q)
 {
     struct run *run = worker->run;
-    unsigned long long n = atomic_load(&run->next_cta);
+    unsigned long long n = atomic_load(&run->next_cluster);
     do
-        if (n >= run->ctas)
+        if (n >= run->clusters)
             return NULL;
-    while (!atomic_compare_exchange_weak(&run->next_cta, &n, n + 1));
-    uint64_t shift = run->vm->options.seed * UINT64_C(0x9e3779b97f4a7c15) % run->ctas;
-    struct cta *c = cta_new(worker, (n + shift) % run->ctas);
-    if (!c && !q->count)
+    while (!atomic_compare_exchange_weak(&run->next_cluster, &n, n + 1));
+    uint64_t shift = run->vm->options.seed * UINT64_C(0x9e3779b97f4a7c15) % run->clusters;
+    struct cluster *k = cluster_new(worker, (n + shift) % run->clusters);
+    if (!k && !q->count)
         stop_run(run, PTXVM_NO_MEMORY, "no memory for a CTA under %zu bytes", run->vm->memory.max);
-    else if (!c)
+    else if (!k)
         stop_run(run, PTXVM_NO_MEMORY, "no memory for %u CTAs at a time", q->count + 1);
-    return c;
+    return k;
 }
 
-/* A CTA that used up its steps may wait for one that has not begun, so begin that first. */
-static struct cta *next_cta(struct worker *worker, struct queue *q)
+/* CTAs that used up their steps may wait for some that have not begun, so begin those first. */
+static struct cluster *next_cluster(struct worker *worker, struct queue *q)
 {
-    struct cta *c = NULL;
+    struct cluster *k = NULL;
     if (q->count < worker->run->resident_max)
-        c = begin_cta(worker, q);
-    return c ? c : pop(q);
+        k = begin_cluster(worker, q);
+    return k ? k : pop(q);
 }
 
 static void *work(void *arg)
@@ -153,25 +160,25 @@ static void *work(void *arg)
     struct worker *worker = arg;
     struct run *run = worker->run;
     struct queue q = {.head = NULL, .tail = &q.head, .count = 0};
-    struct cta *c;
-    while (!atomic_load(&run->stop) && (c = next_cta(worker, &q))) {
-        switch (cta_run(c, CTA_STEPS)) {
+    struct cluster *k;
+    while (!atomic_load(&run->stop) && (k = next_cluster(worker, &q))) {
+        switch (cluster_run(k, CTA_STEPS)) {
         case CTA_RUNNING:
-            push(&q, c);
+            push(&q, k);
             continue;
         case CTA_STUCK:
-            cta_report_deadlock(c);
+            cluster_report_deadlock(k);
             break;
         case CTA_DONE:
-            atomic_fetch_add(&run->finished, 1);
+            atomic_fetch_add(&run->finished, k->count);
             break;
         case CTA_STOPPED:
             break;
         }
-        cta_free(c);
+        cluster_free(k);
     }
-    while ((c = pop(&q)))
-        cta_free(c);
+    while ((k = pop(&q)))
+        cluster_free(k);
     frames_free(worker);
     return NULL;
 }
@@ -191,7 +198,7 @@ static bool worker_init(struct worker *worker, struct run *run)
 static void run_workers(struct run *run)
 {
     uint32_t count = (uint32_t)run->vm->options.threads;
-    count = count > run->ctas ? (uint32_t)run->ctas : count;
+    count = count > run->clusters ? (uint32_t)run->clusters : count;
     set_residency(run, count);
     struct worker *workers = calloc(count, sizeof *workers);
     if (!workers) {

@@ -26,6 +26,8 @@ enum {
     VM_MAX_DEPTH = 512,         /* calls */
     VM_LOCAL_MAX = 512 * 1024,  /* local memory of a thread, bytes */
     VM_LOCAL_START = 128,       /* first valid local address: 0 stays a null pointer */
+    VM_CLUSTER_MAX = 16,        /* CTAs */
+    VM_PEER_SHIFT = 18,         /* shared addresses above: memory of the CTA of that rank, plus 1 */
     VM_SHARED_START = 1024,     /* first valid shared address, as on the hardware */
     VM_SHARED_MAX = 227 * 1024, /* static and dynamic shared memory of a CTA */
     VM_SHARED_SM = 228 * 1024,
@@ -206,6 +208,7 @@ struct warp {
     uint32_t *local;        /* word-interleaved: word i of lane l at [i * 32 + l] */
     uint32_t local_bytes;   /* per lane */
     bool expired;           /* the slice ran out: take another group */
+    uint32_t registers;     /* of a thread, by setmaxnreg; 0: as many as at the start */
 };
 
 struct barrier {
@@ -227,8 +230,17 @@ struct cta {
     uint32_t warp_count, live_warps;
     struct barrier barriers[VM_BARRIERS];
     uint32_t first_warp;    /* rotation by seed */
-    struct cta *next;
     size_t charged;         /* bytes, besides frames */
+    struct cluster *cluster;
+    uint32_t rank;          /* in the cluster */
+    uint32_t spare_registers; /* given back by setmaxnreg, of all threads */
+};
+
+/* CTAs that run together, on one host thread. */
+struct cluster {
+    struct cta *ctas[VM_CLUSTER_MAX];
+    uint32_t count;
+    struct cluster *next;
 };
 
 /* Dynamic counts of one op. */
@@ -252,14 +264,14 @@ struct run {
     const struct program *program;
     const struct ptxvm_launch *launch;
     struct allocation params;    /* kernel parameters, read-only */
-    uint32_t block[3], grid[3], threads, warps, shared_bytes, dynamic_bytes;
-    uint64_t ctas;
-    atomic_ullong next_cta, finished, spent;
+    uint32_t block[3], grid[3], cluster[3], threads, warps, shared_bytes, dynamic_bytes;
+    uint64_t ctas, clusters;
+    atomic_ullong next_cluster, finished, spent;
     atomic_bool stop;
     atomic_llong now_ns;    /* %globaltimer moves with nanosleep too */
     int64_t start_ms, start_cpu_ms;
     atomic_llong look_ms;   /* wall time before which the deadline cannot have passed */
-    uint32_t resident_max;  /* CTAs of one worker at a time */
+    uint32_t resident_max;  /* clusters of one worker at a time */
     pthread_mutex_t lock;   /* result */
     struct ptxvm_result *result;
     struct buf log;
@@ -338,6 +350,17 @@ struct cta *cta_new(struct worker *worker, uint64_t linear);
 void cta_free(struct cta *c);
 /* Stops the launch with who waits for what. */
 void cta_report_deadlock(struct cta *c);
+
+/* ---- cluster.c ---- */
+/* NULL when memory is short (no status set). */
+struct cluster *cluster_new(struct worker *worker, uint64_t index);
+void cluster_free(struct cluster *k); /* NULL is fine */
+enum cta_state cluster_run(struct cluster *k, int64_t steps);
+void cluster_report_deadlock(struct cluster *k);
+/* The CTA whose shared memory an address names; makes the address one of that CTA's own. NULL: the
+ * cluster has no such CTA. */
+struct cta *cluster_shared(struct cta *c, uint64_t *address);
+
 /* New frame for `mask` lanes of a warp, or NULL with the launch stopped (`op` is to blame). */
 struct frame *frame_new(struct warp *w, const struct op *op, const struct function *fn,
                         struct frame *parent, uint32_t mask);

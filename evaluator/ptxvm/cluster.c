@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Clusters: CTAs that run together on one host thread and see each other's shared memory. A launch
+ * without clusters has clusters of one. */
+#include "evaluator/ptxvm/vm.h"
+
+enum { CLUSTER_STEPS = 64 * 1024 /* warp instructions before the next CTA of a cluster */ };
+
+/* Number of the CTA at place `rank` of cluster `index`, in the order of the grid. */
+static uint64_t linear_of(const struct run *run, uint64_t index, uint32_t rank)
+{
+    uint64_t at[3], linear = 0;
+    for (int i = 0; i < 3; i++) {
+        uint64_t clusters = run->grid[i] / run->cluster[i];
+        at[i] = index % clusters * run->cluster[i] + rank % run->cluster[i];
+        index /= clusters;
+        rank /= run->cluster[i];
+    }
+    for (int i = 2; i >= 0; i--)
+        linear = linear * run->grid[i] + at[i];
+    return linear;
+}
+
+struct cluster *cluster_new(struct worker *worker, uint64_t index)
+{
+    struct cluster *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    const struct run *run = worker->run;
+    for (uint32_t size = run->cluster[0] * run->cluster[1] * run->cluster[2]; k->count < size;) {
+        struct cta *c = cta_new(worker, linear_of(run, index, k->count));
+        if (!c) {
+            cluster_free(k);
+            return NULL;
+        }
+        c->cluster = k;
+        c->rank = k->count;
+        k->ctas[k->count++] = c;
+    }
+    return k;
+}
+
+void cluster_free(struct cluster *k)
+{
+    for (uint32_t i = 0; k && i < k->count; i++)
+        cta_free(k->ctas[i]);
+    free(k);
+}
+
+/* A CTA that is stuck may be woken by another, so the cluster is stuck only when none took a step. */
+static enum cta_state one_round(struct cluster *k, uint64_t *steps)
+{
+    enum cta_state all = CTA_DONE;
+    uint64_t before = k->ctas[0]->worker->steps;
+    for (uint32_t i = 0; i < k->count; i++) {
+        if (!k->ctas[i]->live_warps)
+            continue;
+        enum cta_state state = cta_run(k->ctas[i], CLUSTER_STEPS);
+        if (state == CTA_STOPPED)
+            return state;
+        if (state != CTA_DONE)
+            all = CTA_RUNNING;
+    }
+    *steps = k->ctas[0]->worker->steps - before;
+    return all == CTA_RUNNING && *steps == 0 ? CTA_STUCK : all;
+}
+
+enum cta_state cluster_run(struct cluster *k, int64_t steps)
+{
+    if (k->count == 1)
+        return cta_run(k->ctas[0], steps);
+    for (uint64_t done = 0, more = 0; done < (uint64_t)steps; done += more) {
+        enum cta_state state = one_round(k, &more);
+        if (state != CTA_RUNNING)
+            return state;
+    }
+    return CTA_RUNNING;
+}
+
+void cluster_report_deadlock(struct cluster *k)
+{
+    for (uint32_t i = 0; i < k->count; i++)
+        if (k->ctas[i]->live_warps) {
+            cta_report_deadlock(k->ctas[i]);
+            return;
+        }
+}
+
+struct cta *cluster_shared(struct cta *c, uint64_t *address)
+{
+    uint64_t window = *address >> VM_PEER_SHIFT;
+    if (!window)
+        return c;
+    if (window > c->cluster->count)
+        return NULL;
+    *address &= (UINT64_C(1) << VM_PEER_SHIFT) - 1;
+    return c->cluster->ctas[window - 1];
+}

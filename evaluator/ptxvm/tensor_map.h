@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensor maps of the CPU device. Programs must take CUtensorMap as 128 opaque bytes; these are ours:
+ * versioned, and valid for this executor alone. */
+#ifndef EVALUATOR_PTXVM_TENSOR_MAP_H
+#define EVALUATOR_PTXVM_TENSOR_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/plan.h"
+
+enum { TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGN = 64, TENSOR_MAP_RANK = 5 };
+
+struct tensor_map {
+    char magic[4];
+    uint8_t version, rank;
+    uint8_t data_type;     /* value of CUtensorMapDataType */
+    uint8_t element_bytes;
+    uint8_t interleave, swizzle, l2_promotion, oob_fill; /* values of the CUtensorMap… enums */
+    uint8_t box_less_1[TENSOR_MAP_RANK];
+    uint8_t element_strides[TENSOR_MAP_RANK];
+    uint8_t reserved[18];
+    uint64_t address;
+    uint64_t dims[TENSOR_MAP_RANK];        /* elements, innermost first */
+    uint64_t strides[TENSOR_MAP_RANK - 1]; /* bytes, of dimensions 1 and up */
+};
+
+_Static_assert(sizeof(struct tensor_map) <= TENSOR_MAP_BYTES, "a tensor map has 128 bytes");
+
+/* The map of a plan over memory at simulated address `base`. */
+void tensor_map_encode(const struct plan_tensor_map *m, uint64_t base,
+                       unsigned char out[TENSOR_MAP_BYTES]);
+/* False: not a map of tensor_map_encode, or not one that can be executed; `why` says so. */
+bool tensor_map_decode(const void *bytes, struct tensor_map *out, const char **why);
+
+static inline uint32_t tensor_map_box(const struct tensor_map *m, int dim)
+{
+    return m->box_less_1[dim] + 1u;
+}
+
+#endif
