@@ -149,7 +149,7 @@ struct model {
 static void fill_operands(const struct trial *t, struct model *m, uint64_t desc[2])
 {
     uint64_t state = t->n * 7u + t->swizzle;
-    uint32_t bits[ROWS][32], lbo, sbo;
+    uint32_t bits[ROWS][32], lbo = 0, sbo = 0;
     unsigned es = t->a->bytes, per = 4 / es;
     for (unsigned row = 0; row < ROWS; row++)
         for (unsigned k = 0; k < k_of(t); k++) {
