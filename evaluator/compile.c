@@ -185,12 +185,21 @@ static void blame_source(struct compile_result *out, const struct child_result *
     decide(out, VERDICT_COMPILE_ERROR, ERR_NONE, text);
 }
 
+/* Killed although it had spent neither its time nor its memory: by an operator, or by a machine that
+ * ran out of memory over something else. */
+static bool killed_from_outside(const struct child_result *child, int64_t timeout_ms)
+{
+    return child->end == CHILD_SIGNALLED && child->code == SIGKILL && child->cpu_ms < timeout_ms &&
+           child->max_rss_bytes < COMPILE_MEMORY_MIB / 2 * (int64_t)MIB;
+}
+
 static void no_answer(struct answering *a, const struct child_result *child, int64_t timeout_ms)
 {
     char how[128], text[LIMIT_DETAIL];
     if (child->end == CHILD_CANCELLED) {
         decide(a->out, VERDICT_CANCELLED, ERR_NONE, "cancelled while compiling");
-    } else if (a->phase == PHASE_COMPILING && child->end != CHILD_BAD_OUTPUT) {
+    } else if (a->phase == PHASE_COMPILING && child->end != CHILD_BAD_OUTPUT &&
+               !killed_from_outside(child, timeout_ms)) {
         blame_source(a->out, child, timeout_ms);
     } else {
         snprintf(text, sizeof text, "the compile child %s while %s: %.300s",

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,8 +78,8 @@ static _Noreturn void become(char *const *argv, int log, pid_t parent)
     _exit(127);
 }
 
-/* Everything it prints, up to a ceiling; then how it ended. */
-static int run(char *const *argv, struct ptxas_output *out)
+/* Everything it prints, up to a ceiling; then how it ended and what it used. */
+static int run(char *const *argv, struct ptxas_output *out, struct rusage *used)
 {
     int pipes[2], status = -1;
     if (pipe(pipes) != 0)
@@ -97,15 +98,25 @@ static int run(char *const *argv, struct ptxas_output *out)
         buf_add(&out->log, chunk, n < 0 ? 0 : (size_t)n < room ? (size_t)n : room);
     }
     close(pipes[0]);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    while (pid > 0 && wait4(pid, &status, 0, used) < 0 && errno == EINTR)
         ;
     return status;
 }
 
-static void judge(int status, struct ptxas_output *out)
+/* Did it use less processor time than it may? Of too much memory it does not die by a signal. */
+static bool had_time_left(const struct rusage *used)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_CPU, &most) == 0 &&
+           (rlim_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec + 2) < most.rlim_cur;
+}
+
+static void judge(int status, const struct rusage *used, struct ptxas_output *out)
 {
     if (status == -1 || (WIFEXITED(status) && (WEXITSTATUS(status) & ~1) == 126))
         fail(out, ERR_INTERNAL, "cannot run ptxas");
+    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && had_time_left(used))
+        fail(out, ERR_INTERNAL, "ptxas was killed from outside");
     else if (WIFSIGNALED(status))
         fail(out, ERR_INVALID,
              WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL
@@ -168,7 +179,9 @@ void ptxas_assemble(const struct ptxas_job *job, struct ptxas_output *out)
         argv[n++] = out_path;
         char *writable[MAX_ARGUMENTS];
         memcpy(writable, argv, sizeof writable); /* execve takes char *, and writes none */
-        judge(run(writable, out), out);
+        struct rusage used = {0};
+        int status = run(writable, out, &used);
+        judge(status, &used, out);
         rename_in_log(&out->log, in_path, job->name);
         if (out->error == ERR_NONE) {
             int made =

@@ -296,34 +296,55 @@ static bool is_alive(pid_t pid)
     return state && state[2] != 'Z';
 }
 
+/* A process that compiles what takes long, and its compile child, well into confinement. It exits
+ * with the verdict. */
+static pid_t begin_long_compile(pid_t *child)
+{
+    struct buf bomb;
+    buf_init(&bomb, LIMIT_SOURCE);
+    assert_int_equal(read_file(EXPLOITS "template_bomb.cu", &bomb, NULL), ERR_NONE);
+    fflush(stdout);
+    pid_t parent = fork();
+    if (parent == 0) {
+        struct compile_request q = request_of("cuda", bomb.data);
+        struct compile_result r;
+        compile_run(&q, &r);
+        _exit((int)r.verdict);
+    }
+    buf_release(&bomb);
+    *child = 0;
+    for (int i = 0; i < 200 && !*child; i++) {
+        usleep(20 * 1000);
+        *child = child_of(parent);
+    }
+    usleep(500 * 1000);
+    assert_true(*child > 0 && is_alive(*child));
+    return parent;
+}
+
 /* The child changed its user id and namespaces since it was started: it must die all the same. */
 static void the_child_dies_with_its_parent(void **state)
 {
     (void)state;
     need_toolkit();
-    struct buf bomb;
-    buf_init(&bomb, LIMIT_SOURCE);
-    assert_int_equal(read_file(EXPLOITS "template_bomb.cu", &bomb, NULL), ERR_NONE);
-    fflush(stdout);
-    pid_t parent = fork(), child = 0;
-    if (parent == 0) {
-        struct compile_request q = request_of("cuda", bomb.data);
-        struct compile_result r;
-        compile_run(&q, &r);
-        _exit(0);
-    }
-    for (int i = 0; i < 200 && !child; i++) {
-        usleep(20 * 1000);
-        child = child_of(parent);
-    }
-    usleep(500 * 1000); /* well into confinement */
-    assert_true(child > 0 && is_alive(child));
+    pid_t child, parent = begin_long_compile(&child);
     kill(parent, SIGKILL);
     waitpid(parent, NULL, 0);
     for (int i = 0; i < 250 && is_alive(child); i++)
         usleep(20 * 1000);
     assert_false(is_alive(child));
-    buf_release(&bomb);
+}
+
+static void a_killed_child_is_not_the_sources_fault(void **state)
+{
+    (void)state;
+    need_toolkit();
+    pid_t child, parent = begin_long_compile(&child);
+    int status = 0;
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_true(WIFEXITED(status));
+    assert_string_equal(verdict_name((enum verdict)WEXITSTATUS(status)), "INFRA_ERROR");
 }
 
 /* Containers refuse namespaces and mounts, some kernels lack Landlock, and not everybody is root.
@@ -430,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_caller_can_cancel),
         cmocka_unit_test(a_crash_is_the_sources_fault),
         cmocka_unit_test(the_child_dies_with_its_parent),
+        cmocka_unit_test(a_killed_child_is_not_the_sources_fault),
         cmocka_unit_test(poor_hosts_compile_too),
     };
     return cmocka_run_group_tests(tests, load, drop);
