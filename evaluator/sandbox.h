@@ -16,8 +16,8 @@ enum sandbox_role {
     SANDBOX_COMPILE,  /* reads `read_only` trees, threads, no exec: NVRTC */
     SANDBOX_ASSEMBLE, /* as COMPILE, and may fork and execute what lies in `read_only`: ptxas */
     SANDBOX_COMPUTE,  /* memory and threads only, no file at all: ptxvm */
-    SANDBOX_GPU,      /* a process that holds an open CUDA context: ioctl, devices, descriptors that
-                         come by message. It has threads already, so namespaces are left out. */
+    SANDBOX_GPU,      /* holds an open CUDA context: ioctl, descriptors by message, no file. It has
+                         threads already, so namespaces are left out */
 };
 
 struct sandbox_spec {

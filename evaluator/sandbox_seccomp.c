@@ -26,7 +26,6 @@ enum condition {
     ANY,
     READS_ONLY_1, /* open flags without writing or creating */
     READS_ONLY_2,
-    NO_CREATE_2,
     EMPTY_PATH_3,   /* about a descriptor, not a path */
     THREAD_0,       /* clone flags of a thread */
     NO_NAMESPACE_0, /* clone flags without a new namespace */
@@ -49,7 +48,6 @@ static const struct {
 } conditions[] = {
     [READS_ONLY_1] = {1, WRITING, 0},
     [READS_ONLY_2] = {2, WRITING, 0},
-    [NO_CREATE_2] = {2, O_CREAT | O_TRUNC | O_APPEND, 0},
     [EMPTY_PATH_3] = {3, UINT32_MAX, AT_EMPTY_PATH},
     [THREAD_0] = {0, THREAD | NAMESPACES, THREAD},
     [NO_NAMESPACE_0] = {0, NAMESPACES, 0},
@@ -101,12 +99,9 @@ static const struct row rows[] = {
     {CALL(unlink), A, ANY}, {CALL(unlinkat), A, ANY}, {CALL(openat), A, ANY},
     {CALL(open), A, ANY}, {CALL(creat), A, ANY}, {CALL(kill), A, ANY},
     {CALL(prctl), A, SET_DEATH_0}, {CALL(memfd_create), A, ANY},
-    /* the CUDA driver: devices, its own files, descriptors from the keeper */
+    /* a CUDA context that is open already, and the keeper's descriptors; no file (driver 580 asks for
+     * none, measured with a filter that traps) */
     {CALL(ioctl), G, ANY}, {CALL(recvmsg), G, ANY}, {CALL(sendmsg), G, ANY},
-    {CALL(openat), G, NO_CREATE_2}, {CALL(newfstatat), G, ANY}, {CALL(stat), G, ANY},
-    {CALL(access), G, ANY}, {CALL(readlink), G, ANY}, {CALL(getdents64), G, ANY},
-    {CALL(eventfd2), G, ANY}, {CALL(pipe2), G, ANY}, {CALL(dup), G, ANY}, {CALL(mincore), G, ANY},
-    {CALL(sched_setaffinity), G, ANY}, {CALL(statx), G, ANY},
 };
 
 /* Files by name, where only harmless ones can be seen. */

@@ -25,25 +25,28 @@ struct launcher {
     CUdeviceptr mark_address;
 };
 
+static bool open_launcher(struct launcher *l, struct launch_fault *fault)
+{
+    void *mark = NULL;
+    CUresult r = cu.MemHostAlloc(&mark, sizeof(*l->mark), CU_MEMHOSTALLOC_DEVICEMAP);
+    l->mark = mark;
+    r = r ? r : cu.MemHostGetDevicePointer(&l->mark_address, mark, 0);
+    return !launch_fault_set(fault, r, "", -1, "set up a launcher") &&
+           scratch_open(&l->scratch, l->spec.device, l->spec.plan, fault);
+}
+
 struct launcher *launcher_new(const struct launcher_spec *spec, struct launch_fault *fault)
 {
     struct launcher *l = calloc(1, sizeof(*l));
-    void *mark = NULL;
-    CUresult r = l ? cu.MemHostAlloc(&mark, sizeof(*l->mark), CU_MEMHOSTALLOC_DEVICEMAP)
-                   : CUDA_ERROR_OUT_OF_MEMORY;
-    if (l)
-        l->mark = mark;
-    r = r ? r : cu.MemHostGetDevicePointer(&l->mark_address, mark, 0);
-    if (launch_fault_set(fault, r, "", -1, "set up a launcher")) {
-        launcher_free(l);
+    if (!l) {
+        launch_fault_set(fault, CUDA_ERROR_OUT_OF_MEMORY, "", -1, "set up a launcher");
         return NULL;
     }
     l->spec = *spec;
-    if (!scratch_open(&l->scratch, spec->device, spec->plan, fault)) {
-        launcher_free(l);
-        return NULL;
-    }
-    return l;
+    if (open_launcher(l, fault))
+        return l;
+    launcher_free(l);
+    return NULL;
 }
 
 void launcher_free(struct launcher *l)

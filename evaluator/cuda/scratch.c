@@ -102,10 +102,10 @@ bool scratch_capture(struct scratch *s, struct buf *out, json_t *list, struct la
         size_t room = LIMIT_CAPTURE - out->len;
         size_t n = (size_t)b->bytes < room ? (size_t)b->bytes : room;
         char *to = buf_room(out, n);
-        CUresult r = !to ? CUDA_ERROR_OUT_OF_MEMORY
-                     : n ? cu.MemcpyDtoH(to, s->buffers[i].map.address, n)
-                         : CUDA_SUCCESS;
-        if (launch_fault_set(fault, r, "", -1, "read a captured buffer"))
+        CUresult r = to ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        if (to && n)
+            r = cu.MemcpyDtoH(to, s->buffers[i].map.address, n);
+        if (launch_fault_set(fault, r, "", -1, "read a captured buffer") || !to)
             return false;
         out->len += n;
         to[n] = 0;

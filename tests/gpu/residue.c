@@ -193,6 +193,13 @@ static struct cache_times ask_cache(const struct kit *k, const struct kit_slot *
     return t;
 }
 
+/* How much of what a cached read saves is saved by having read the same slot before the flush. */
+static double survived(const struct cache_times *t)
+{
+    double cold_us = t->other_us - t->cached_us; /* the first launch of the plan on another slot */
+    return (t->other_us - t->same_us) / (cold_us - t->cached_us);
+}
+
 /* In a process of its own: fills most of the memory with the pattern and ends without freeing it.
  */
 static int fill_memory(void)
@@ -263,13 +270,12 @@ int main(int argc, char **argv)
            plain.same_us, plain.other_us, plain.cached_us);
     printf("# evict_last:   plan %.1f us on the same slot, %.1f on others; cached launch %.1f\n",
            last.same_us, last.other_us, last.cached_us);
-    report(fabs(last.same_us / last.other_us - 1) < 0.03,
-           "the flush defeats lines that were asked to stay");
+    double plain_share = survived(&plain), last_share = survived(&last);
+    report(last_share - plain_share < 0.2, "the flush defeats lines that were asked to stay");
     printf("1..%d\n", tests);
     printf("residue.memory_of_ended_process_share %.6f\nresidue.shared_within_plan_share %.4f\n"
            "residue.shared_across_runs_share %.4f\nresidue.bulk_store_words_missing %zu\n"
-           "residue.evict_last_same_over_other %.4f\nresidue.evict_normal_same_over_other %.4f\n",
-           of_others, shared_within, shared_across, bulk_missing, last.same_us / last.other_us,
-           plain.same_us / plain.other_us);
+           "residue.evict_last_survived_share %.3f\nresidue.evict_normal_survived_share %.3f\n",
+           of_others, shared_within, shared_across, bulk_missing, last_share, plain_share);
     return 0;
 }
