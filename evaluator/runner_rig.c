@@ -8,6 +8,7 @@
 #include "core/util.h"
 #include "evaluator/inputs.h"
 #include "evaluator/ptxvm/ptx.h"
+#include "evaluator/ptxvm/tensor_map.h"
 #include "evaluator/runner_families.h"
 
 enum { BUFFER_ALIGN = 256, WHERE_TEXT = LIMIT_NAME + 32 };
@@ -51,29 +52,6 @@ static enum err alloc_buffers(struct rig *rig, struct fault *f)
     return ERR_NONE;
 }
 
-/* Tensor maps need the part of the executor that moves tiles. */
-static enum err check_args(const struct plan_launch *l, struct fault *f)
-{
-    for (size_t i = 0; i < l->arg_count; i++)
-        if (l->args[i].kind == ARG_TENSOR_MAP)
-            return fault_set(f, ERR_UNAVAILABLE,
-                             "unsupported_instruction: argument %zu of kernel %s is a tensor map, "
-                             "and the cpu device does not execute tensor copies yet",
-                             i, l->kernel);
-    return ERR_NONE;
-}
-
-static enum err check_plan(const struct plan *plan, struct fault *f)
-{
-    enum err e = ERR_NONE;
-    for (size_t i = 0; i < plan->launch_count && e == ERR_NONE; i++)
-        e = check_args(&plan->launches[i], f);
-    for (size_t i = 0; i < plan->buffer_count && e == ERR_NONE; i++)
-        if (plan->buffers[i].launch)
-            e = check_args(plan->buffers[i].launch, f);
-    return e;
-}
-
 struct rig *rig_new(const struct rig_spec *spec, struct fault *f)
 {
     struct rig *rig = calloc(1, sizeof(*rig));
@@ -87,8 +65,7 @@ struct rig *rig_new(const struct rig_spec *spec, struct fault *f)
                                     .instruction_budget = spec->thread_instructions,
                                     .deadline_ms = spec->plan_ms,
                                     .print_max = LIMIT_LOG};
-    if (check_plan(spec->plan, f) == ERR_NONE &&
-        (rig->module = ptx_parse(spec->ptx, spec->ptx_len, f)) != NULL &&
+    if ((rig->module = ptx_parse(spec->ptx, spec->ptx_len, f)) != NULL &&
         (rig->vm = ptxvm_new(&options, f)) != NULL &&
         ptxvm_load(rig->vm, rig->module, f) == ERR_NONE && map_tensors(rig, f) == ERR_NONE &&
         alloc_buffers(rig, f) == ERR_NONE)
@@ -117,6 +94,12 @@ const struct buf *rig_log(const struct rig *rig)
     return &rig->log;
 }
 
+static void put_map(const struct rig *rig, const struct plan_tensor_map *m, uint8_t *at)
+{
+    const uint64_t *bases = m->space == PLAN_TENSOR ? rig->tensors : rig->buffers;
+    tensor_map_encode(m, bases[m->index], at);
+}
+
 static void put_arg(const struct rig *rig, const struct plan_arg *a, uint8_t *at)
 {
     uint64_t address = (uint64_t)a->offset_bytes;
@@ -133,7 +116,8 @@ static void put_arg(const struct rig *rig, const struct plan_arg *a, uint8_t *at
         for (size_t i = 0; i < a->member_count; i++)
             put_arg(rig, &a->members[i], at + a->members[i].offset);
         break;
-    case ARG_TENSOR_MAP: /* check_args() let none through */
+    case ARG_TENSOR_MAP:
+        put_map(rig, &rig->spec.plan->maps[a->index], at);
         break;
     default:
         memcpy(at, a->bytes, a->size);

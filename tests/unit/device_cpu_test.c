@@ -147,10 +147,10 @@ static void unsupported_is_our_failure(void **state)
 {
     (void)state;
     struct evaluation e;
-    run("/*ptxbench-launch {\"tensor_maps\": {\"tA\": {\"tensor\": \"A\", \"box\": [64, 32]}}, \"launches\": "
-        "[{\"kernel\": \"take\", \"grid\": [1], \"block\": [32], \"args\": [{\"tensor_map\": \"tA\"}]}]} */\n"
-        "struct alignas(64) Map { char bytes[128]; };\n"
-        "__global__ void take(const __grid_constant__ Map map) { asm volatile(\"\" :: \"l\"(&map)); }\n",
+    run("/*ptxbench-launch {\"launches\": [{\"kernel\": \"add\", \"grid\": [1], \"block\": [32], "
+        "\"args\": [{\"tensor\": \"C\"}]}]} */\n"
+        "__global__ void add(unsigned *C) {\n"
+        "    asm volatile(\"multimem.red.relaxed.sys.global.add.u32 [%0], 1;\" :: \"l\"(C)); }\n",
         NULL, (struct evaluation_limits){0}, &e);
     expect(&e, VERDICT_INFRA_ERROR, "unsupported_instruction");
     evaluation_release(&e);
