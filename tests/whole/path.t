@@ -23,10 +23,11 @@ nvrtc=$("$CLI" version --json | jq -r .nvrtc)
 passes naive.ptx
 ptx=$id
 if [ "$nvrtc" = null ]; then
-    skip 4 'NVRTC is not installed: naive.cu and tiled.cu cannot be compiled'
+    skip 8 'NVRTC is not installed: the examples in CUDA cannot be compiled'
 else
-    passes naive.cu
-    passes tiled.cu
+    for file in naive.cu tiled.cu wgmma_tma.cu wgmma_cluster.cu; do
+        passes "$file"
+    done
 fi
 
 is 'five readable lines are given to who asks for text' \
