@@ -13,10 +13,11 @@
 
 enum { SLOTS = 9, PATTERN = 0x5eed5eed };
 
-static int tests;
+static int tests, failed;
 
 static void report(bool ok, const char *name)
 {
+    failed += !ok;
     printf("%sok %d - %s\n", ok ? "" : "not ", ++tests, name);
     fflush(stdout);
 }
@@ -277,5 +278,5 @@ int main(int argc, char **argv)
            "residue.shared_across_runs_share %.4f\nresidue.bulk_store_words_missing %zu\n"
            "residue.evict_last_survived_share %.3f\nresidue.evict_normal_survived_share %.3f\n",
            of_others, shared_within, shared_across, bulk_missing, last_share, plain_share);
-    return 0;
+    return failed != 0;
 }

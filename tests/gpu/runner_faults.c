@@ -92,10 +92,11 @@ static const struct {
      "illegal_access", 0},
 };
 
-static int tests;
+static int tests, failed;
 
 static void report(bool ok, const char *name)
 {
+    failed += !ok;
     printf("%sok %d - %s\n", ok ? "" : "not ", ++tests, name);
     fflush(stdout);
 }
@@ -192,5 +193,5 @@ int main(void)
                cu.StreamSynchronize(NULL) == CUDA_SUCCESS,
            "the keeper's own context is unharmed");
     printf("1..%d\n", tests);
-    return 0;
+    return failed != 0;
 }

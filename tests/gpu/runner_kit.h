@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A keeper in little, for programs that test the runner alone: it makes slots with random inputs, starts
- * `ptxbench-gpu runner`, and asks. Nothing is checked against an oracle here. */
+ * A keeper in little, for programs that test the runner alone: it makes slots with random inputs,
+ * starts `ptxbench-gpu runner`, and asks. Nothing is checked against an oracle here. */
 #ifndef TESTS_GPU_RUNNER_KIT_H
 #define TESTS_GPU_RUNNER_KIT_H
 
@@ -54,6 +54,16 @@ static inline void kit_die(const char *what, const struct fault *f)
     exit(1);
 }
 
+/* Sizes of the tensors of the workload. */
+static inline void kit_measure(struct kit *k)
+{
+    for (size_t i = 0; i < KIT_TENSORS; i++) {
+        int64_t shape[LIMIT_DIMS];
+        k->bytes[i] = (size_t)problem_shape(k->problem, k->workload, i, shape) *
+                      dtype_bytes(k->problem->tensors[i].dtype);
+    }
+}
+
 static inline void kit_open(struct kit *k, const char *workload)
 {
     struct fault f = {0};
@@ -66,11 +76,7 @@ static inline void kit_open(struct kit *k, const char *workload)
     k->problem = problems_find(&k->registry.problems, "gemm");
     k->workload = problem_workload(k->problem, workload);
     k->arch = archs_find(&k->registry.archs, "sm_90a");
-    for (size_t i = 0; i < KIT_TENSORS; i++) {
-        int64_t shape[LIMIT_DIMS];
-        k->bytes[i] = (size_t)problem_shape(k->problem, k->workload, i, shape) *
-                      dtype_bytes(k->problem->tensors[i].dtype);
-    }
+    kit_measure(k);
 }
 
 /* Random bf16 in about N(0, 1), from one seed; the output poisoned. */
@@ -117,15 +123,17 @@ static inline void kit_compile(const struct kit *k, const char *source, struct k
     struct fault f = {0};
     struct faults faults = {0};
     out->plan = plan_embedded(source, strlen(source), &f);
-    struct plan *plan = out->plan ? plan_parse(out->plan, k->problem, k->workload, k->arch, "$",
-                                               &faults)
-                                  : NULL;
+    struct plan *plan =
+        out->plan ? plan_parse(out->plan, k->problem, k->workload, k->arch, "$", &faults) : NULL;
     if (!plan) {
         faults_first(&faults, f.detail, sizeof(f.detail));
         kit_die("plan", &f);
     }
-    struct compile_request request = {.language = "cuda", .arch = k->arch, .source = source,
-                                      .source_len = strlen(source), .plan = plan};
+    struct compile_request request = {.language = "cuda",
+                                      .arch = k->arch,
+                                      .source = source,
+                                      .source_len = strlen(source),
+                                      .plan = plan};
     compile_run(&request, &out->compiled);
     if (out->compiled.verdict != VERDICT_PASSED) {
         fault_set(&f, ERR_INVALID, "%s", out->compiled.detail);
@@ -193,8 +201,8 @@ static inline bool kit_start(struct kit_runner *r)
             fcntl(WIRE_FD, F_SETFD, 0);
         else
             dup2(ends[1], WIRE_FD);
-        char *argv[] = {path, (char *)(uintptr_t)"runner", (char *)(uintptr_t)"--device",
-                        (char *)(uintptr_t)"0", NULL};
+        char *argv[] = {path, (char *)(uintptr_t) "runner", (char *)(uintptr_t) "--device",
+                        (char *)(uintptr_t) "0", NULL};
         char home[600];
         snprintf(home, sizeof(home), "PTXBENCH_HOME=%s", home_dir());
         char *envp[] = {home, NULL};
@@ -228,8 +236,8 @@ static inline json_t *kit_open_code(struct kit_runner *r, const struct kit *k,
                                 k->arch->name, "launch", c->plan, "symbols", c->symbols);
     wire_send_json(r->fd, FRAME_REQUEST, request, NULL, 0, KIT_ANSWER_MS, NULL);
     json_decref(request);
-    wire_send(r->fd, FRAME_CUBIN, c->compiled.cubin.data, c->compiled.cubin.len, NULL, 0, KIT_ANSWER_MS,
-              NULL);
+    wire_send(r->fd, FRAME_CUBIN, c->compiled.cubin.data, c->compiled.cubin.len, NULL, 0,
+              KIT_ANSWER_MS, NULL);
     return kit_receive(r);
 }
 
@@ -241,8 +249,9 @@ static inline json_t *kit_map(struct kit_runner *r, const struct kit_slot *s, in
     for (size_t i = 0; i < KIT_TENSORS; i++)
         if (memory_export(&s->blocks[i], &fds[i], &f) != ERR_NONE)
             kit_die("export", &f);
-    json_t *answer = kit_ask(
-        r, json_pack("{s:s, s:i, s:s}", "op", "slot", "slot", slot, "place", place), fds, KIT_TENSORS);
+    json_t *answer =
+        kit_ask(r, json_pack("{s:s, s:i, s:s}", "op", "slot", "slot", slot, "place", place), fds,
+                KIT_TENSORS);
     for (size_t i = 0; i < KIT_TENSORS; i++)
         close(fds[i]);
     return answer;
