@@ -118,7 +118,8 @@ DECLARE
 BEGIN
     SELECT e.submission_id INTO v_submission
       FROM jobs j JOIN evaluations e ON e.id = j.subject_id
-     WHERE j.id = p_id AND j.attempt = p_attempt AND j.state = 'running';
+     WHERE j.id = p_id AND j.attempt = p_attempt AND j.state = 'running'
+       FOR SHARE OF j;      -- or the attempt could end in between, and its event come after its end
     IF NOT FOUND THEN
         RETURN false;
     END IF;

@@ -175,6 +175,23 @@ stop_child()
     T_CHILDREN=$(printf '%s' "$T_CHILDREN" | sed "s/ $1 / /g")
 }
 
+# family PID: its children, their children and so on, one a line.
+family()
+{
+    for fa_pid in $(pgrep -P "$1"); do
+        printf '%s\n' "$fa_pid"
+        family "$fa_pid"
+    done
+}
+
+# gone PID…: none of them runs. A zombie that nobody reaps is as dead as can be.
+gone()
+{
+    for go_pid; do
+        [ ! -d "/proc/$go_pid" ] || grep -q '^State:.*Z' "/proc/$go_pid/status" || return 1
+    done
+}
+
 t_cleanup()
 {
     t_status=$?

@@ -69,5 +69,17 @@ is 'a second one ends the worker well' $? 0
 is 'the job is given back' "$(of "$id" state)" queued
 is 'at no cost of attempts' "$(job "$id" max_attempts)" 4
 ok 'its child is dead' gone "$child"
-is 'nothing is inconsistent' "$(sql "SELECT fsck() ->> 'problems'" | sed 's/"[^"]*SHA-256"//')" '[]'
+# An event and the end of its attempt at the same time, both by hand.
+sql "SELECT submission_cancel('$id', 0)" >/dev/null
+id=$(submit pass)
+job=$(sql "SELECT id FROM job_claim('by-hand:1:1', '{sm_90a/cpu}', '1 minute')")
+sql "BEGIN; SELECT job_fail($job, 1, 'by hand'); SELECT pg_sleep(1); COMMIT" >/dev/null &
+sleep 0.4
+is 'an event cannot follow the end of its attempt' \
+    "$(sql "SELECT job_event($job, 1, 'progress', '{}')")" f
+wait $!
+is 'whose end is the last word' "$(sql "SELECT data ->> 'state' FROM events WHERE topic = '$id'
+    ORDER BY seq DESC LIMIT 1")" queued
+is 'nothing is inconsistent but the source that was changed above' \
+    "$(sql "SELECT fsck() ->> 'problems'")" '["1 blobs whose bytes do not have their SHA-256"]'
 done_testing

@@ -59,12 +59,6 @@ has_child()
     [ -n "$(child_of "$1")" ]
 }
 
-gone()
-{
-    # A zombie that nobody reaps is as dead as can be.
-    [ ! -d "/proc/$1" ] || grep -q '^State:.*Z' "/proc/$1/status"
-}
-
 now_ms()
 {
     date +%s%3N
