@@ -42,6 +42,19 @@ bool frame_write(int fd, enum frame_kind kind, const void *data, size_t len)
     return write_all(fd, header, HEADER) && write_all(fd, data, len);
 }
 
+void frame_add(struct buf *to, enum frame_kind kind, const void *data, size_t len)
+{
+    unsigned char header[HEADER];
+    if (len > LIMIT_FRAME) {
+        to->failed = true;
+        return;
+    }
+    put_u32(header, kind);
+    put_u32(header + 4, (uint32_t)len);
+    buf_add(to, header, HEADER);
+    buf_add(to, data, len);
+}
+
 bool frame_write_json(int fd, enum frame_kind kind, const json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);

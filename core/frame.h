@@ -28,6 +28,9 @@ enum frame_kind {
 bool frame_write(int fd, enum frame_kind kind, const void *data, size_t len);
 bool frame_write_json(int fd, enum frame_kind kind, const json_t *value);
 
+/* The same for who writes later: header and bytes appended to `to`, whose `failed` says if they fit. */
+void frame_add(struct buf *to, enum frame_kind kind, const void *data, size_t len);
+
 /* Incremental reader: feed it what the pipe gave, take out whole frames. */
 struct frame_reader {
     struct buf in;

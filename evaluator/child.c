@@ -124,18 +124,6 @@ static enum err lay_out(struct launch *l, const struct child_spec *spec, struct 
     return ERR_NONE;
 }
 
-static bool add_input(struct buf *b, const struct child_input *in)
-{
-    unsigned char header[8];
-    for (int i = 0; i < 4; i++) {
-        header[i] = (unsigned char)((uint32_t)in->kind >> (8 * i));
-        header[4 + i] = (unsigned char)((uint32_t)in->len >> (8 * i));
-    }
-    buf_add(b, header, sizeof header);
-    buf_add(b, in->data, in->len);
-    return !b->failed;
-}
-
 static bool nonblocking(int fd)
 {
     return fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
@@ -353,9 +341,10 @@ enum err child_run(const struct child_spec *spec, struct child_result *out, stru
     buf_init(&r.input, 4 * (size_t)LIMIT_FRAME);
     int64_t begin = now_ms();
     enum err e = lay_out(&l, spec, f);
-    for (size_t i = 0; e == ERR_NONE && i < spec->input_count; i++)
-        if (!add_input(&r.input, &spec->input[i]))
-            e = fault_set(f, ERR_NO_MEMORY, "cannot frame the input of %s", spec->program);
+    for (size_t i = 0; i < spec->input_count; i++)
+        frame_add(&r.input, spec->input[i].kind, spec->input[i].data, spec->input[i].len);
+    if (e == ERR_NONE && r.input.failed)
+        e = fault_set(f, ERR_NO_MEMORY, "cannot frame the input of %s", spec->program);
     if (e == ERR_NONE)
         e = start(&r, &l, f);
     if (e == ERR_NONE) {

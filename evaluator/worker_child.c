@@ -53,17 +53,6 @@ static _Noreturn void become(const char *program, char *const argv[], char *cons
     _exit(127);
 }
 
-static void add_frame(struct buf *b, enum frame_kind kind, const void *data, size_t len)
-{
-    unsigned char header[8];
-    for (int i = 0; i < 4; i++) {
-        header[i] = (unsigned char)((unsigned)kind >> (8 * i));
-        header[4 + i] = (unsigned char)(len >> (8 * i));
-    }
-    buf_add(b, header, sizeof(header));
-    buf_add(b, data, len);
-}
-
 static bool make_pipe(int fds[2], int our_end)
 {
     return pipe2(fds, O_CLOEXEC) == 0 && fcntl(fds[our_end], F_SETFL, O_NONBLOCK) == 0;
@@ -103,8 +92,8 @@ enum err worker_child_start(struct worker_child *c, const char *program, const c
     *c = (struct worker_child){.pidfd = -1, .in = -1, .out = -1};
     frame_reader_init(&c->reader);
     buf_init(&c->input, (size_t)2 * LIMIT_BODY);
-    add_frame(&c->input, FRAME_REQUEST, request, strlen(request));
-    add_frame(&c->input, FRAME_SOURCE, source, source_len);
+    frame_add(&c->input, FRAME_REQUEST, request, strlen(request));
+    frame_add(&c->input, FRAME_SOURCE, source, source_len);
     enum err e = ERR_NONE;
     if (c->input.failed)
         e = fault_set(f, ERR_NO_MEMORY, "cannot hold the input of an evaluation");

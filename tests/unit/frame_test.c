@@ -37,6 +37,24 @@ static void three_frames(int fd)
     json_decref(v);
 }
 
+static void laid_into_a_buffer_is_the_same(void **state)
+{
+    (void)state;
+    char bytes[256];
+    size_t len = written(three_frames, bytes, sizeof(bytes));
+    struct buf b;
+    buf_init(&b, 256);
+    frame_add(&b, FRAME_LOG, "hello", 5);
+    frame_add(&b, FRAME_PTX, NULL, 0);
+    frame_add(&b, FRAME_RESULT, "{\"a\":1}", 7);
+    assert_false(b.failed);
+    assert_int_equal(b.len, len);
+    assert_memory_equal(b.data, bytes, len);
+    frame_add(&b, FRAME_LOG, bytes, 256);
+    assert_true(b.failed);
+    buf_release(&b);
+}
+
 static void arrives_in_any_pieces(void **state)
 {
     (void)state;
@@ -156,6 +174,7 @@ static void writes_nothing_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(laid_into_a_buffer_is_the_same),
         cmocka_unit_test(arrives_in_any_pieces),
         cmocka_unit_test(refuses_what_is_not_frames),
         cmocka_unit_test(a_bad_frame_behind_a_good_one),
