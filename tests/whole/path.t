@@ -75,7 +75,7 @@ started=$(date +%s)
 exits 'it can be cancelled' 0 "$CLI" cancel "$id"
 exits 'and ends as CANCELLED' 11 "$CLI" watch --quiet --timeout 30 "$id"
 ok 'within ten seconds' [ $(($(date +%s) - started)) -le 10 ]
-is 'no child of it is left' "$(pgrep -c -f "$BIN/ptxbench-runner")" 0
+is 'no child of it is left' "$(family "$WORKER_PID")" ''
 passes naive.ptx
 exits 'the database is sound' 0 "$CLI" fsck
 done_testing

@@ -21,6 +21,11 @@ running()
     [ "$(sql "SELECT state FROM submissions WHERE id = '$1'")" = running ]
 }
 
+has_family()
+{
+    [ -n "$(family "$1")" ]
+}
+
 results()
 {
     sql "SELECT count(*) FROM results r JOIN evaluations e ON e.id = r.evaluation_id
@@ -29,9 +34,11 @@ results()
 
 id=$(submit)
 ok 'a job begins' wait_for 20 running "$id"
+ok 'in processes of its own' wait_for 5 has_family "$WORKER_PID"
+children=$(family "$WORKER_PID")
 stop_child "$WORKER_PID" KILL
-sleep 1
-is 'no process of a killed worker is left' "$(pgrep -c -f "$BIN/ptxbench-(worker|runner|compile)")" 0
+# shellcheck disable=SC2086 # one word a process
+ok 'no process of a killed worker is left' wait_for 5 gone $children
 worker_start
 exits 'another worker finishes what a killed one held' 0 "$CLI" watch --quiet --timeout 120 "$id"
 is 'with exactly one result' "$(results "$id")" 1
@@ -40,10 +47,11 @@ is 'of a later attempt' "$(sql "SELECT max(attempt) > 1 FROM results r JOIN eval
 
 id=$(submit)
 ok 'a job begins' wait_for 20 running "$id"
-pkill_one=$(pgrep -f "$BIN/ptxbench-(runner|compile)" | head -n 1)
-[ -z "$pkill_one" ] || kill -KILL "$pkill_one"
-exits 'a killed child is our failure and tried again, or was done already' 0 \
-    "$CLI" watch --quiet --timeout 120 "$id"
+ok 'in processes of its own' wait_for 5 has_family "$WORKER_PID"
+kill -KILL "$(family "$WORKER_PID" | tail -n 1)"
+exits 'a killed child is our failure and tried again' 0 "$CLI" watch --quiet --timeout 120 "$id"
+is 'the failure is written down' "$(sql "SELECT count(*) FROM job_attempts a JOIN jobs j ON j.id = a.job_id
+    JOIN evaluations e ON e.id = j.subject_id WHERE e.submission_id = '$id' AND a.outcome = 'failed'")" 1
 
 id=$(submit)
 ok 'a job begins' wait_for 20 running "$id"
