@@ -6,7 +6,8 @@
 
 #include "evaluator/ptxvm/decode.h"
 
-/* A 64-bit row with the address that an operand [base+offset] names; REF_NONE after decode_error. */
+/* A 64-bit row with the address that an operand [base+offset] names; REF_NONE after decode_error.
+ */
 uint32_t async_decode_address(struct decoder *d, const struct ptx_operand *o);
 
 /* The offset in shared memory of a generic address there; other addresses as they are. */

@@ -46,7 +46,8 @@ void cluster_free(struct cluster *k)
     free(k);
 }
 
-/* A CTA that is stuck may be woken by another, so the cluster is stuck only when none took a step. */
+/* A CTA that is stuck may be woken by another, so the cluster is stuck only when none took a step.
+ */
 static enum cta_state one_round(struct cluster *k, uint64_t *steps)
 {
     enum cta_state all = CTA_DONE;

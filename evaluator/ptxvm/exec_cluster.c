@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses across a cluster: mapa and getctarank. Bits from VM_PEER_SHIFT on of a shared address, or of
- * its generic form, name a CTA by its rank plus one; without them it is the CTA's own. */
+ * Addresses across a cluster: mapa and getctarank. Bits from VM_PEER_SHIFT on of a shared address,
+ * or of its generic form, name a CTA by its rank plus one; without them it is the CTA's own. */
 #include "evaluator/ptxvm/lanes.h"
 
 #define PEER_MASK ((UINT64_C(1) << VM_WINDOW_BITS) - (UINT64_C(1) << VM_PEER_SHIFT))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ldmatrix, stmatrix: 8 x 8 matrices of 16-bit elements, one to four. Lane 8 i + r brings the address of
- * row r of matrix i; lane l has elements 2 (l % 4) and the next of row l / 4, or with .trans of column
- * l / 4. */
+ * ldmatrix, stmatrix: 8 x 8 matrices of 16-bit elements, one to four. Lane 8 i + r brings the
+ * address of row r of matrix i; lane l has elements 2 (l % 4) and the next of row l / 4, or with
+ * .trans of column l / 4. */
 #include "evaluator/ptxvm/async.h"
 #include "evaluator/ptxvm/fragment.h"
 

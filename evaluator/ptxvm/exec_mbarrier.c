@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mbarrier instructions. A lane's try_wait parks it until the phase is complete: it says "not yet" only
- * to lanes that wait for different barriers; test_wait does not park, and lets other warps run. */
+ * mbarrier instructions. A lane's try_wait parks it until the phase is complete: it says "not yet"
+ * only to lanes that wait for different barriers; test_wait does not park, and lets other warps
+ * run. */
 #include "evaluator/ptxvm/mbarrier.h"
 
 #include "evaluator/ptxvm/async.h"
@@ -90,8 +91,8 @@ HANDLER(transaction)
     return op + 1;
 }
 
-/* Copies before it are done, so a thread's arrival is due at once; without .noinc it was not counted
- * among the expected ones. */
+/* Copies before it are done, so a thread's arrival is due at once; without .noinc it was not
+ * counted among the expected ones. */
 HANDLER(copies_arrive)
 {
     EACH_LANE if (ACTIVE(exec, i) &&
@@ -109,7 +110,8 @@ HANDLER(pending_count)
         if (!ACTIVE(exec, i))
             continue;
         if (!mbarrier_decode(async_lane(w, op->a, i), &b))
-            return stop_at(w, op, i, PTXVM_FAULT, PTXVM_BAD_OPERAND, "operand is no mbarrier state");
+            return stop_at(w, op, i, PTXVM_FAULT, PTXVM_BAD_OPERAND,
+                           "operand is no mbarrier state");
         d[i] = b.pending;
     }
     return op + 1;
@@ -193,7 +195,7 @@ static bool decode_arrive(struct decoder *d, const struct row *row)
     if (n < at + 1 + tx || n > at + 2)
         return decode_error(d, "%u operands", n);
     uint32_t a = async_decode_address(d, &d->operands[at]);
-    uint32_t b = !a           ? REF_NONE
+    uint32_t b = !a            ? REF_NONE
                  : n == at + 2 ? decode_source(d, &d->operands[at + 1], PTX_TYPE_u32)
                                : decode_constant(d, 1, 0, WIDTH_32);
     bool sink = !returns || d->operands[0].kind == PTX_OPERAND_SINK;

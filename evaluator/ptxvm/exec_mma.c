@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mma.sync m16n8: a warp multiplies fragments in registers. Order and error of the sums are those of
- * wgmma: see exec_wgmma.c. */
+ * mma.sync m16n8: a warp multiplies fragments in registers. Order and error of the sums are those
+ * of wgmma: see exec_wgmma.c. */
 #include "evaluator/ptxvm/fragment.h"
 
 enum { MAX_ACC = 4, MAX_A = 4, MAX_B = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * setmaxnreg: warps give registers back to the CTA and take them from there. How many a kernel starts
- * with is ptxas's choice; here it is what the register file allows, so that a pool that is never
- * enough here is enough nowhere. */
+ * setmaxnreg: warps give registers back to the CTA and take them from there. How many a kernel
+ * starts with is ptxas's choice; here it is what the register file allows, so that a pool that is
+ * never enough here is enough nowhere. */
 #include "evaluator/ptxvm/lanes.h"
 
 enum { SM_REGISTERS = 64 * 1024, THREAD_MAX = 255, UNIT = 8, LEAST = 24, MOST = 256 };

@@ -4,16 +4,16 @@
  * instruction itself, which is one of the schedules that fence, commit and wait allow.
  *
  * Products are exact in fp32 and are added to the accumulator in fp32 in the order of k, each sum
- * rounded to nearest. The error of one instruction is at most K * 2^-24 * (|d| + sum of |a b|), and for
- * f16 accumulators, rounded once per instruction, half a unit of the result more. The hardware's own
- * order and rounding differ within twice that. Integers are exact. */
+ * rounded to nearest. The error of one instruction is at most K * 2^-24 * (|d| + sum of |a b|), and
+ * for f16 accumulators, rounded once per instruction, half a unit of the result more. The
+ * hardware's own order and rounding differ within twice that. Integers are exact. */
 #include "evaluator/ptxvm/fragment.h"
 #include "evaluator/ptxvm/smem_descriptor.h"
 
 enum { WARPS = 4, ROWS = 64, MAX_N = 256, MAX_REFS = MAX_N / 2 };
 
-/* Fields of op->aux. a, b: descriptors; c: predicate scale-d; list: D as results, D as operands, then
- * A's registers. */
+/* Fields of op->aux. a, b: descriptors; c: predicate scale-d; list: D as results, D as operands,
+ * then A's registers. */
 enum {
     AUX_N = 0x3f, /* / 8 */
     AUX_A_SHIFT = 6,

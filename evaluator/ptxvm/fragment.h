@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of fragments, as wgmma and mma hold them in registers. Per 16 rows and 8 columns of D, register
- * 2 h + p of lane l is row 8 h + l / 4 and column 2 (l % 4) + p. So a product is a vector of eight lanes of
- * A, each row four times, by one of B, its four columns twice. Pure, but for whole_warp. */
+ * Products of fragments, as wgmma and mma hold them in registers. Per 16 rows and 8 columns of D,
+ * register 2 h + p of lane l is row 8 h + l / 4 and column 2 (l % 4) + p. So a product is a vector
+ * of eight lanes of A, each row four times, by one of B, its four columns twice. Pure, but for
+ * whole_warp. */
 #ifndef EVALUATOR_PTXVM_FRAGMENT_H
 #define EVALUATOR_PTXVM_FRAGMENT_H
 
@@ -36,7 +37,8 @@ static inline void fragment_put_b(struct fragment_b *b, uint32_t column, uint32_
     to[0] = to[4] = value;
 }
 
-/* Operand registers hold as many elements along k as fit: register r of A has row l / 4 + 8 (r % 2). */
+/* Operand registers hold as many elements along k as fit: register r of A has row l / 4 + 8 (r %
+ * 2). */
 static inline void fragment_read_a(struct fragment_a *a, enum matrix_element e, uint32_t r,
                                    const uint32_t *row, uint32_t sign)
 {

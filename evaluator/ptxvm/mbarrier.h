@@ -21,8 +21,8 @@ bool mbarrier_decode(uint64_t bits, struct mbarrier *out);
 
 /* One operation on the barrier at a shared address (of any CTA of the cluster): takes `arrivals`
  * from the pending ones, `drops` also from those of the phases to come, and adds `tx` to the
- * transaction count first. Wakes who waits for the phase that this completes. `before`, unless NULL,
- * gets the barrier as it was. False: stopped. */
+ * transaction count first. Wakes who waits for the phase that this completes. `before`, unless
+ * NULL, gets the barrier as it was. False: stopped. */
 struct mbarrier_change {
     uint32_t arrivals, drops;
     int64_t tx;

@@ -16,8 +16,8 @@ struct smem_descriptor smem_descriptor_decode(uint64_t bits)
     };
 }
 
-/* Rows come in groups of eight. With a swizzle, a row of a group is as wide as the swizzle; without,
- * it is one chunk wide, and what a group repeats along is told by the other offset. */
+/* Rows come in groups of eight. With a swizzle, a row of a group is as wide as the swizzle;
+ * without, it is one chunk wide, and what a group repeats along is told by the other offset. */
 uint32_t smem_descriptor_chunk(const struct smem_descriptor *d, bool mn_major, uint32_t row,
                                uint32_t chunk)
 {

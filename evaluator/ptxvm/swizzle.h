@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The swizzles of shared memory: bits 7 and up of an address, one to three of them, are added modulo
- * two to bits 4 and up, so that 16-byte chunks of neighbouring rows lie in different banks. */
+ * The swizzles of shared memory: bits 7 and up of an address, one to three of them, are added
+ * modulo two to bits 4 and up, so that 16-byte chunks of neighbouring rows lie in different banks.
+ */
 #ifndef EVALUATOR_PTXVM_SWIZZLE_H
 #define EVALUATOR_PTXVM_SWIZZLE_H
 

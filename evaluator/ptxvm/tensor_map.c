@@ -40,8 +40,8 @@ static bool no(const char **why, const char *text)
 bool tensor_map_decode(const void *bytes, struct tensor_map *out, const char **why)
 {
     memcpy(out, bytes, sizeof *out);
-    if (memcmp(out->magic, magic, sizeof magic) != 0 || out->version != VERSION ||
-        out->rank < 1 || out->rank > TENSOR_MAP_RANK)
+    if (memcmp(out->magic, magic, sizeof magic) != 0 || out->version != VERSION || out->rank < 1 ||
+        out->rank > TENSOR_MAP_RANK)
         return no(why, "is no tensor map");
     if (out->interleave)
         return no(why, "is interleaved, which this device does not execute");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensor maps of the CPU device. Programs must take CUtensorMap as 128 opaque bytes; these are ours:
- * versioned, and valid for this executor alone. */
+ * Tensor maps of the CPU device. Programs must take CUtensorMap as 128 opaque bytes; these are
+ * ours: versioned, and valid for this executor alone. */
 #ifndef EVALUATOR_PTXVM_TENSOR_MAP_H
 #define EVALUATOR_PTXVM_TENSOR_MAP_H
 
@@ -14,7 +14,7 @@ enum { TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGN = 64, TENSOR_MAP_RANK = 5 };
 struct tensor_map {
     char magic[4];
     uint8_t version, rank;
-    uint8_t data_type;     /* value of CUtensorMapDataType */
+    uint8_t data_type; /* value of CUtensorMapDataType */
     uint8_t element_bytes;
     uint8_t interleave, swizzle, l2_promotion, oob_fill; /* values of the CUtensorMap… enums */
     uint8_t box_less_1[TENSOR_MAP_RANK];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * wgmma against a model written from the tables of the PTX ISA: every element type, both homes of A,
- * every swizzle, both orders of 16-bit operands, scales, and what is refused. */
+ * wgmma against a model written from the tables of the PTX ISA: every element type, both homes of
+ * A, every swizzle, both orders of 16-bit operands, scales, and what is refused. */
 #include "tests/unit/ptxvm_kit.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@ struct type {
     bool is_signed;
 };
 
-static const struct type f16 = {"f16", 2, &format_f16, true}, bf16 = {"bf16", 2, &format_bf16, true},
+static const struct type f16 = {"f16", 2, &format_f16, true},
+                         bf16 = {"bf16", 2, &format_bf16, true},
                          tf32 = {"tf32", 4, &format_tf32, true},
                          e4m3 = {"e4m3", 1, &format_e4m3, true},
                          e5m2 = {"e5m2", 1, &format_e5m2, true}, s8 = {"s8", 1, NULL, true},
@@ -50,8 +51,8 @@ static uint32_t draw(const struct type *t, uint64_t *state, double *worth)
     return t == &tf32 ? bits << 13 | (uint32_t)(r & 0x1fff) : bits; /* the low bits are ignored */
 }
 
-/* Byte offset of element (row along M or N, k) in an operand of `rows` rows; both strides as given to
- * the descriptor. Written per swizzle from the figures of the manual. */
+/* Byte offset of element (row along M or N, k) in an operand of `rows` rows; both strides as given
+ * to the descriptor. Written per swizzle from the figures of the manual. */
 static uint32_t place(unsigned swizzle, bool mn, unsigned bytes, unsigned rows, unsigned row,
                       unsigned k, uint32_t *lbo, uint32_t *sbo)
 {
@@ -91,27 +92,34 @@ static unsigned d_count(const struct trial *t)
     return t->n / (strcmp(t->acc, "f16") == 0 ? 4 : 2);
 }
 
-/* Copies both images to shared memory, loads D (and A's fragments), multiplies, stores D. Every warp
- * enters the instruction at another time. */
+/* Copies both images to shared memory, loads D (and A's fragments), multiplies, stores D. Every
+ * warp enters the instruction at another time. */
 static char *kernel(const struct trial *t, const uint64_t desc[2])
 {
     struct buf b;
     buf_init(&b, 1 << 20);
-    buf_addf(&b, KIT_HEAD ".visible .entry k(.param .u64 images, .param .u64 acc, .param .u64 frag) {\n"
+    buf_addf(&b,
+             KIT_HEAD
+             ".visible .entry k(.param .u64 images, .param .u64 acc, .param .u64 frag) {\n"
              ".reg .b32 d<128>, a<4>, %%t, %%i, %%s, %%v, %%w;\n.reg .b64 x, y, z, o, da, db;\n"
              ".reg .pred p, q;\n.shared .align 1024 .b8 s[%d];\n"
              "ld.param.u64 x, [images];\nld.param.u64 y, [acc];\nld.param.u64 z, [frag];\n"
              "mov.u32 %%t, %%tid.x;\nmov.u32 %%s, s;\nshl.b32 %%i, %%t, 2;\n"
-             "L: cvt.u64.u32 o, %%i;\nadd.u64 o, o, x;\nld.global.u32 %%v, [o];\nadd.u32 %%w, %%s, %%i;\n"
+             "L: cvt.u64.u32 o, %%i;\nadd.u64 o, o, x;\nld.global.u32 %%v, [o];\nadd.u32 %%w, %%s, "
+             "%%i;\n"
              "st.shared.u32 [%%w], %%v;\nadd.u32 %%i, %%i, %d;\n"
-             "setp.lt.u32 p, %%i, %d;\n@p bra L;\nbar.sync 0;\n", 2 * IMAGE, THREADS * 4, 2 * IMAGE);
-    buf_addf(&b, "mul.wide.u32 o, %%t, %u;\nadd.u64 y, y, o;\nmul.wide.u32 o, %%t, 16;\n"
-             "add.u64 z, z, o;\n", d_count(t) * 4);
+             "setp.lt.u32 p, %%i, %d;\n@p bra L;\nbar.sync 0;\n",
+             2 * IMAGE, THREADS * 4, 2 * IMAGE);
+    buf_addf(&b,
+             "mul.wide.u32 o, %%t, %u;\nadd.u64 y, y, o;\nmul.wide.u32 o, %%t, 16;\n"
+             "add.u64 z, z, o;\n",
+             d_count(t) * 4);
     for (unsigned i = 0; i < d_count(t); i++)
         buf_addf(&b, "ld.global.u32 d%u, [y+%u];\n", i, 4 * i);
     for (unsigned i = 0; i < 4; i++)
         buf_addf(&b, "ld.global.u32 a%u, [z+%u];\n", i, 4 * i);
-    buf_addf(&b, "mov.u64 da, 0x%llx;\nmov.u64 db, 0x%llx;\nsetp.%s.u32 q, %%t, 4096;\n"
+    buf_addf(&b,
+             "mov.u64 da, 0x%llx;\nmov.u64 db, 0x%llx;\nsetp.%s.u32 q, %%t, 4096;\n"
              "wgmma.fence.sync.aligned;\n"
              "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s%s ",
              (unsigned long long)desc[0], (unsigned long long)desc[1], t->keep ? "lt" : "gt", t->n,
@@ -161,7 +169,8 @@ static void fill_operands(const struct trial *t, struct model *m, uint64_t desc[
     for (unsigned row = 0; row < t->n; row++)
         for (unsigned k = 0; k < k_of(t); k++) {
             uint32_t v = draw(t->b, &state, &m->b[row][k]);
-            memcpy(m->images + IMAGE + place(t->swizzle, t->b_mn, es, t->n, row, k, &lbo, &sbo), &v, es);
+            memcpy(m->images + IMAGE + place(t->swizzle, t->b_mn, es, t->n, row, k, &lbo, &sbo), &v,
+                   es);
         }
     desc[1] = descriptor(1024 + IMAGE, lbo, sbo, t->swizzle);
     for (unsigned thread = 0; thread < THREADS; thread++)
@@ -283,11 +292,23 @@ static void either_order_of_16_bit_operands(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4 * 4; i++)
-        try_one(&(struct trial){.a = &bf16, .b = &bf16, .acc = "f32", .n = 192, .keep = true,
-                                .swizzle = swizzles[i % 4], .a_mn = i & 4, .b_mn = i & 8,
-                                .negate_a = true, .negate_b = i & 4});
-    try_one(&(struct trial){.a = &f16, .b = &f16, .acc = "f32", .n = 64, .swizzle = 128,
-                            .a_registers = true, .b_mn = true});
+        try_one(&(struct trial){.a = &bf16,
+                                .b = &bf16,
+                                .acc = "f32",
+                                .n = 192,
+                                .keep = true,
+                                .swizzle = swizzles[i % 4],
+                                .a_mn = i & 4,
+                                .b_mn = i & 8,
+                                .negate_a = true,
+                                .negate_b = i & 4});
+    try_one(&(struct trial){.a = &f16,
+                            .b = &f16,
+                            .acc = "f32",
+                            .n = 64,
+                            .swizzle = 128,
+                            .a_registers = true,
+                            .b_mn = true});
 }
 
 /* ---- what cannot be ---- */
