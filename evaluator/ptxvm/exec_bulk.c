@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cp.async.bulk without a tensor: bytes in a row, between global and shared memory or to another CTA
- * of the cluster; bulk groups, which are always complete; prefetches, which do nothing. */
+ * cp.async.bulk without a tensor: bytes in a row, between global and shared memory or to another
+ * CTA of the cluster; bulk groups, which are always complete; prefetches, which do nothing. */
 #include "evaluator/ptxvm/async.h"
 
 #include <string.h>
 
 #include "evaluator/ptxvm/address.h"
 #include "evaluator/ptxvm/mbarrier.h"
+#include "evaluator/ptxvm/reduce.h"
 
-enum { ALIGN = 16, FROM_SHARED = 1, TO_SHARED = 2, MULTICAST = 4 };
+enum { ALIGN = 16 };
+/* op->aux; REDUCE and TYPE are shifts. */
+enum { FROM_SHARED = 1, TO_SHARED = 2, MULTICAST = 4, REDUCE = 8, TYPE = 16 };
 
 /* Into d. */
 HANDLER(address_value)
@@ -57,7 +60,11 @@ static bool copy_to(struct warp *w, const struct op *op, int lane, uint64_t to,
     unsigned char *host = host_of(w, op, lane, op->aux & TO_SHARED, to, n, ACCESS_WRITE);
     if (!host)
         return false;
-    memcpy(host, from, n);
+    enum reduce_kind reduce = (enum reduce_kind)(op->aux >> REDUCE & 0xff);
+    if (reduce)
+        reduce_apply(reduce, (enum ptx_type)(op->aux >> TYPE), host, from, n);
+    else
+        memcpy(host, from, n);
     return !(op->aux & TO_SHARED) ||
            mbarrier_apply(w, op, lane, async_shared(barrier),
                           (struct mbarrier_change){.tx = -(int64_t)n}, NULL);
@@ -72,8 +79,7 @@ static bool copy_lane(struct warp *w, const struct op *op, int lane)
         stop_at(w, op, lane, PTXVM_FAULT, PTXVM_BAD_OPERAND, "bulk copy of %u bytes", n);
         return false;
     }
-    const unsigned char *source =
-        host_of(w, op, lane, op->aux & FROM_SHARED, from, n, ACCESS_READ);
+    const unsigned char *source = host_of(w, op, lane, op->aux & FROM_SHARED, from, n, ACCESS_READ);
     if (!source)
         return false;
     if (!(op->aux & MULTICAST))
@@ -93,6 +99,17 @@ HANDLER(bulk_copy)
     return op + 1;
 }
 
+/* Reductions say what and on which type; `aux` gets both. */
+static bool decode_reduction(struct decoder *d, uint32_t *aux)
+{
+    enum reduce_kind kind = reduce_kind_of(d->form);
+    enum ptx_type type = (enum ptx_type)d->form->types[0];
+    if (d->form->type_count != 1 || !reduce_allowed(kind, type))
+        return decode_error(d, "not for this type");
+    *aux |= (uint32_t)kind << REDUCE | (uint32_t)type << TYPE;
+    return true;
+}
+
 static bool decode_bulk(struct decoder *d, const struct row *row)
 {
     bool group = form_has(d, PTX_WORD_bulk_group);
@@ -101,6 +118,8 @@ static bool decode_bulk(struct decoder *d, const struct row *row)
         aux |= FROM_SHARED;
     if (form_has(d, PTX_WORD_multicast__cluster))
         aux |= MULTICAST;
+    if (row->aux && !decode_reduction(d, &aux))
+        return false;
     uint32_t need = group ? 3 : aux & MULTICAST ? 5 : 4;
     if (form_has(d, PTX_WORD_cp_mask) || d->instr->operand_count < need)
         return decode_error(d, "is not executed by this device");
@@ -108,9 +127,9 @@ static bool decode_bulk(struct decoder *d, const struct row *row)
     uint32_t b = a ? async_decode_address(d, &d->operands[1]) : REF_NONE;
     uint32_t size = b ? decode_source(d, &d->operands[2], PTX_TYPE_u32) : REF_NONE;
     uint32_t c = group || !size ? size : async_decode_address(d, &d->operands[3]);
-    uint32_t mask = !c                 ? REF_NONE
+    uint32_t mask = !c                ? REF_NONE
                     : aux & MULTICAST ? decode_source(d, &d->operands[4], PTX_TYPE_u16)
-                                       : size;
+                                      : size;
     struct op *op = mask ? decode_emit(d, row->run) : NULL;
     if (!op)
         return false;
@@ -125,6 +144,7 @@ static bool decode_nothing(struct decoder *d, const struct row *row)
 
 const struct row rows_bulk[] = {
     {"cp.async.bulk", NULL, bulk_copy, decode_bulk, 0},
+    {"cp.reduce.async.bulk", NULL, bulk_copy, decode_bulk, 1},
     {"cp.async.bulk.prefetch", NULL, run_async_nothing, decode_nothing, 0},
     {"cp.async.bulk.commit_group", ":", run_async_nothing, NULL, 0},
     {"cp.async.bulk.wait_group", ":i", run_async_nothing, NULL, 0},

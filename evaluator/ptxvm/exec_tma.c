@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cp.async.bulk.tensor: boxes of a tensor of one to five dimensions to shared memory and back, tile
- * mode. A box lies densely in shared memory, row by row of the innermost dimension, and the swizzle is
- * a function of the address. What is outside the tensor reads as zeros (or NaNs), is not written, and
- * counts as transferred. */
+ * mode. A box lies densely in shared memory, row by row of the innermost dimension, and the swizzle
+ * is a function of the address. What is outside the tensor reads as zeros (or NaNs), is not
+ * written, and counts as transferred. */
 #include "evaluator/ptxvm/async.h"
 
 #include <string.h>
 
 #include "evaluator/ptxvm/lanes.h"
 #include "evaluator/ptxvm/mbarrier.h"
+#include "evaluator/ptxvm/reduce.h"
 #include "evaluator/ptxvm/swizzle.h"
 #include "evaluator/ptxvm/tensor_map.h"
 
 enum { LINE = 256 * 8, CHUNK = 16, SHARED_ALIGN = 128 };
 enum direction { TMA_LOAD, TMA_STORE };
-enum { AUX_DIRECTION = 1, AUX_MULTICAST = 2, AUX_RANK = 4 /* shift */ };
+enum { AUX_DIRECTION = 1, AUX_MULTICAST = 2, AUX_RANK = 4, AUX_RANK_MASK = 7, AUX_REDUCE = 8 };
 
 /* One transfer of one lane. */
 struct transfer {
@@ -26,6 +27,8 @@ struct transfer {
     uint32_t count[TENSOR_MAP_RANK]; /* elements of the box */
     uint32_t line_bytes, lines;
     uint64_t shared;
+    enum reduce_kind reduce; /* of a store */
+    enum ptx_type type;      /* of its elements */
 };
 
 /* ---- a line: the innermost dimension ---- */
@@ -72,6 +75,8 @@ static bool move_line(const struct transfer *t, uint32_t line, unsigned char *by
             return false;
         if (mode == ACCESS_READ)
             memcpy(bytes + i * size, host, run * size);
+        else if (t->reduce)
+            reduce_apply(t->reduce, t->type, host, bytes + i * size, run * size);
         else
             memcpy(host, bytes + i * size, run * size);
     }
@@ -111,6 +116,24 @@ static bool bad(const struct transfer *t, const char *what)
     return false;
 }
 
+/* The kind of reduction, for the elements of the map. */
+static bool begin_reduce(struct transfer *t)
+{
+    /* In the order of CUtensorMapDataType. */
+    static const enum ptx_type types[] = {
+        PTX_TYPE_u8,  PTX_TYPE_u16, PTX_TYPE_u32, PTX_TYPE_s32, PTX_TYPE_u64,
+        PTX_TYPE_s64, PTX_TYPE_f16, PTX_TYPE_f32, PTX_TYPE_f64, PTX_TYPE_bf16,
+        PTX_TYPE_f32, PTX_TYPE_f32, PTX_TYPE_f32,
+    };
+    t->reduce = (enum reduce_kind)(t->op->aux >> AUX_REDUCE);
+    if (!t->reduce)
+        return true;
+    if (t->map.data_type >= sizeof types / sizeof types[0])
+        return false;
+    t->type = types[t->map.data_type];
+    return reduce_allowed(t->reduce, t->type) && ptx_type_bits(t->type) / 8 == t->map.element_bytes;
+}
+
 static bool begin(struct transfer *t)
 {
     const char *why = "";
@@ -124,8 +147,10 @@ static bool begin(struct transfer *t)
         snprintf(text, sizeof text, "what is at 0x%llx %s", (unsigned long long)address, why);
         return bad(t, text);
     }
-    if (t->map.rank != t->op->aux >> AUX_RANK)
+    if (t->map.rank != (t->op->aux >> AUX_RANK & AUX_RANK_MASK))
         return bad(t, "the tensor map has another number of dimensions");
+    if (!begin_reduce(t))
+        return bad(t, "the elements of the map cannot be reduced like that");
     uint64_t lines = 1;
     for (int i = 0; i < t->map.rank; i++) {
         uint32_t step = t->map.element_strides[i];
@@ -176,7 +201,8 @@ static bool store(const struct transfer *t)
     return true;
 }
 
-/* a: tensor map, b: shared memory, c: mbarrier of a load, list: coordinates, then the mask of CTAs. */
+/* a: tensor map, b: shared memory, c: mbarrier of a load, list: coordinates, then the mask of CTAs.
+ */
 HANDLER(tma)
 {
     EACH_LANE
@@ -189,9 +215,9 @@ HANDLER(tma)
         uint32_t mask = 0;
         if (op->aux & AUX_MULTICAST)
             mask = ((const uint32_t *)vm_row(w, op->list[t.map.rank]))[i] & 0xffff;
-        bool ok = (op->aux & AUX_DIRECTION) == TMA_STORE         ? store(&t)
-                  : op->aux & AUX_MULTICAST && !mask              ? true
-                                                                  : load(&t, mask);
+        bool ok = (op->aux & AUX_DIRECTION) == TMA_STORE ? store(&t)
+                  : op->aux & AUX_MULTICAST && !mask     ? true
+                                                         : load(&t, mask);
         if (!ok)
             return NULL;
     }
@@ -212,9 +238,9 @@ static uint32_t rank_of(const struct decoder *d)
 
 static bool is_tile(const struct decoder *d)
 {
-    static const enum ptx_word others[] = {PTX_WORD_im2col, PTX_WORD_im2col__w,
+    static const enum ptx_word others[] = {PTX_WORD_im2col,         PTX_WORD_im2col__w,
                                            PTX_WORD_im2col__w__128, PTX_WORD_im2col_no_offs,
-                                           PTX_WORD_tile__gather4, PTX_WORD_tile__scatter4};
+                                           PTX_WORD_tile__gather4,  PTX_WORD_tile__scatter4};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (form_has(d, others[i]))
             return false;
@@ -258,7 +284,8 @@ static bool decode_tma(struct decoder *d, const struct row *row)
     if (!op || (multicast && !mask))
         return false;
     op->a = a, op->b = b, op->c = c;
-    op->aux = rank << AUX_RANK | (stores ? TMA_STORE : TMA_LOAD) | (multicast ? AUX_MULTICAST : 0);
+    op->aux = row->aux ? (uint32_t)reduce_kind_of(d->form) << AUX_REDUCE : 0;
+    op->aux |= rank << AUX_RANK | (stores ? TMA_STORE : TMA_LOAD) | (multicast ? AUX_MULTICAST : 0);
     for (uint32_t i = 0; i < rank; i++)
         if (!decode_list(d, refs[i], false))
             return false;
@@ -267,5 +294,6 @@ static bool decode_tma(struct decoder *d, const struct row *row)
 
 const struct row rows_tma[] = {
     {"cp.async.bulk.tensor", NULL, tma, decode_tma, 0},
+    {"cp.reduce.async.bulk.tensor", NULL, tma, decode_tma, 1},
     ROWS_END,
 };

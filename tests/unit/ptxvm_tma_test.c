@@ -15,6 +15,7 @@ struct trial {
     uint64_t dims[5];
     uint32_t box[5], steps[5];
     int32_t at[5];
+    int data_type; /* CUtensorMapDataType; what it is matters to reductions only */
 };
 
 static size_t tensor_bytes(const struct trial *t)
@@ -27,8 +28,11 @@ static size_t tensor_bytes(const struct trial *t)
 
 static void make_map(const struct trial *t, uint64_t base, unsigned char out[128])
 {
-    struct plan_tensor_map m = {.rank = t->rank, .element_bits = t->element_bytes * 8,
-                                .swizzle = t->swizzle, .oob_fill = t->oob_fill};
+    struct plan_tensor_map m = {.rank = t->rank,
+                                .data_type = t->data_type,
+                                .element_bits = t->element_bytes * 8,
+                                .swizzle = t->swizzle,
+                                .oob_fill = t->oob_fill};
     uint64_t stride = (uint64_t)t->element_bytes;
     for (int i = 0; i < t->rank; i++) {
         m.dims[i] = t->dims[i];
@@ -92,13 +96,12 @@ static void coordinates(struct buf *b, const struct trial *t)
              "mov.u32 %n, %i;\n"
 /* Moves the whole image between global and shared memory, 32 threads a word each. */
 #define IMAGE(name, load, store)                                                                   \
-    "shl.b32 %n, %i, 2;\n" name ": mov.u32 %w, s;\nadd.u32 %w, %w, %n;\ncvt.u64.u32 o, %n;\n"     \
-    "add.u64 o, o, x;\n" load store "add.u32 %n, %n, 128;\nsetp.lt.u32 done, %n, 98304;\n"        \
+    "shl.b32 %n, %i, 2;\n" name ": mov.u32 %w, s;\nadd.u32 %w, %w, %n;\ncvt.u64.u32 o, %n;\n"      \
+    "add.u64 o, o, x;\n" load store "add.u32 %n, %n, 128;\nsetp.lt.u32 done, %n, 98304;\n"         \
     "@done bra " name ";\nbar.sync 0;\n"
 #define IN IMAGE("in", "ld.global.u32 %v, [o];\n", "st.shared.u32 [%w], %v;\n")
 #define OUT IMAGE("out", "ld.shared.u32 %v, [%w];\n", "st.global.u32 [o], %v;\n")
-#define WAIT                                                                                       \
-    "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%m], 0;\n@!done bra again;\n"
+#define WAIT "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%m], 0;\n@!done bra again;\n"
 
 static char *kernel(const struct trial *t, bool stores)
 {
@@ -112,10 +115,13 @@ static char *kernel(const struct trial *t, bool stores)
         buf_adds(&b, "], [s];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\n"
                      "end: ret;\n}\n");
     } else {
-        buf_addf(&b, "@p bra wait;\nmbarrier.init.shared::cta.b64 [%%m], 1;\n"
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%m], %u;\n"
-                 "cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [s], "
-                 "[%%map, ", box_elements(t) * (uint32_t)t->element_bytes, t->rank);
+        buf_addf(
+            &b,
+            "@p bra wait;\nmbarrier.init.shared::cta.b64 [%%m], 1;\n"
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%m], %u;\n"
+            "cp.async.bulk.tensor.%dd.shared::cluster.global.mbarrier::complete_tx::bytes [s], "
+            "[%%map, ",
+            box_elements(t) * (uint32_t)t->element_bytes, t->rank);
         coordinates(&b, t);
         buf_adds(&b, "], [bar];\nwait: bar.sync 0;\n" WAIT OUT "ret;\n}\n");
     }
@@ -129,8 +135,11 @@ static void launch(struct kit *k, const unsigned char map[128], uint64_t image)
     unsigned char params[136];
     memcpy(params, map, 128);
     memcpy(params + 128, &image, 8);
-    struct ptxvm_launch l = {.symbol = "k", .grid = {1, 1, 1}, .block = {32, 1, 1},
-                             .params = params, .param_bytes = sizeof params};
+    struct ptxvm_launch l = {.symbol = "k",
+                             .grid = {1, 1, 1},
+                             .block = {32, 1, 1},
+                             .params = params,
+                             .param_bytes = sizeof params};
     ptxvm_launch(k->vm, &l, &k->result);
 }
 
@@ -156,7 +165,8 @@ static void try_one(const struct trial *t, bool stores)
     char *ptx = kernel(t, stores);
     struct kit k;
     kit_open(&k, ptx, NULL);
-    uint64_t a = ptxvm_alloc(k.vm, "tensor", bytes, 256, stores ? PTXVM_READ_WRITE : PTXVM_READ_ONLY);
+    uint64_t a =
+        ptxvm_alloc(k.vm, "tensor", bytes, 256, stores ? PTXVM_READ_WRITE : PTXVM_READ_ONLY);
     uint64_t b = ptxvm_alloc(k.vm, "image", SHARED, 256, PTXVM_READ_WRITE);
     assert_true(ptxvm_write(k.vm, a, tensor, bytes) && ptxvm_write(k.vm, b, image, SHARED));
     make_map(t, a, map);
@@ -171,16 +181,16 @@ static void try_one(const struct trial *t, bool stores)
 }
 
 static const struct trial trials[] = {
-    {1, 4, 0, 0, {100}, {64}, {0}, {50}},
-    {2, 2, 3, 0, {96, 50}, {64, 40}, {0}, {32, 20}},
-    {2, 2, 2, 1, {96, 50}, {32, 64}, {0}, {-8, -3}},
-    {2, 4, 1, 0, {40, 9}, {8, 16}, {0}, {36, -4}},
-    {2, 1, 3, 0, {300, 70}, {128, 64}, {0}, {200, 1}},
-    {3, 8, 0, 1, {10, 7, 5}, {4, 3, 2}, {0}, {8, 5, 4}},
-    {4, 2, 3, 0, {64, 6, 5, 4}, {64, 4, 3, 2}, {0}, {0, 4, -1, 3}},
-    {5, 2, 2, 0, {32, 4, 3, 3, 3}, {32, 2, 2, 2, 2}, {0}, {8, 1, 2, 0, 2}},
-    {2, 2, 0, 0, {200, 60}, {128, 32}, {2, 3}, {-5, 40}},
-    {2, 4, 0, 0, {64, 64}, {32, 8}, {0}, {1000, 1000}},
+    {1, 4, 0, 0, {100}, {64}, {0}, {50}, 0},
+    {2, 2, 3, 0, {96, 50}, {64, 40}, {0}, {32, 20}, 0},
+    {2, 2, 2, 1, {96, 50}, {32, 64}, {0}, {-8, -3}, 0},
+    {2, 4, 1, 0, {40, 9}, {8, 16}, {0}, {36, -4}, 0},
+    {2, 1, 3, 0, {300, 70}, {128, 64}, {0}, {200, 1}, 0},
+    {3, 8, 0, 1, {10, 7, 5}, {4, 3, 2}, {0}, {8, 5, 4}, 0},
+    {4, 2, 3, 0, {64, 6, 5, 4}, {64, 4, 3, 2}, {0}, {0, 4, -1, 3}, 0},
+    {5, 2, 2, 0, {32, 4, 3, 3, 3}, {32, 2, 2, 2, 2}, {0}, {8, 1, 2, 0, 2}, 0},
+    {2, 2, 0, 0, {200, 60}, {128, 32}, {2, 3}, {-5, 40}, 0},
+    {2, 4, 0, 0, {64, 64}, {32, 8}, {0}, {1000, 1000}, 0},
 };
 
 static void boxes_come_and_go(void **state)
@@ -233,21 +243,22 @@ static void phases_follow_arrivals(void **state)
     (void)state;
     uint32_t out[64] = {0};
     /* Warp 1 waits; warp 0 arrives twice a phase, three phases, and counts. */
-    kit_words(KIT_HEAD
-              ".visible .entry k(.param .u64 out) {\n.reg .b32 t, v, m, n, par;\n.reg .b64 o, x, st;\n"
-              ".reg .pred p, q;\n.shared .align 8 .b64 bar;\n.shared .b32 value;\nmov.u32 m, bar;\n"
-              "ld.param.u64 x, [out];\nmov.u32 t, %tid.x;\nmul.wide.u32 o, t, 4;\nadd.u64 x, x, o;\n"
-              "setp.eq.u32 p, t, 0;\n@p mbarrier.init.shared::cta.b64 [m], 33;\nbar.sync 0;\n"
-              "mov.u32 n, 0;\nmov.u32 v, 0;\nsetp.ge.u32 q, t, 32;\n@q bra consume;\n"
-              "produce: add.u32 v, n, 10;\n@p st.shared.u32 [value], v;\nbar.warp.sync -1;\n"
-              "mbarrier.arrive.shared::cta.b64 st, [m];\n@p mbarrier.arrive.shared::cta.b64 st, [m], 1;\n"
-              "bar.sync 1, 64;\nadd.u32 n, n, 1;\nsetp.lt.u32 q, n, 3;\n@q bra produce;\nbra end;\n"
-              "consume: and.b32 par, n, 1;\n"
-              "again: mbarrier.try_wait.parity.shared::cta.b64 q, [m], par, 1000;\n@!q bra again;\n"
-              "ld.shared.u32 t, [value];\nadd.u32 v, v, t;\nbar.sync 1, 64;\nadd.u32 n, n, 1;\n"
-              "setp.lt.u32 q, n, 3;\n@q bra consume;\n"
-              "end: st.global.u32 [x], v;\nret;\n}\n",
-              1, 64, out, 64);
+    kit_words(
+        KIT_HEAD
+        ".visible .entry k(.param .u64 out) {\n.reg .b32 t, v, m, n, par;\n.reg .b64 o, x, st;\n"
+        ".reg .pred p, q;\n.shared .align 8 .b64 bar;\n.shared .b32 value;\nmov.u32 m, bar;\n"
+        "ld.param.u64 x, [out];\nmov.u32 t, %tid.x;\nmul.wide.u32 o, t, 4;\nadd.u64 x, x, o;\n"
+        "setp.eq.u32 p, t, 0;\n@p mbarrier.init.shared::cta.b64 [m], 33;\nbar.sync 0;\n"
+        "mov.u32 n, 0;\nmov.u32 v, 0;\nsetp.ge.u32 q, t, 32;\n@q bra consume;\n"
+        "produce: add.u32 v, n, 10;\n@p st.shared.u32 [value], v;\nbar.warp.sync -1;\n"
+        "mbarrier.arrive.shared::cta.b64 st, [m];\n@p mbarrier.arrive.shared::cta.b64 st, [m], 1;\n"
+        "bar.sync 1, 64;\nadd.u32 n, n, 1;\nsetp.lt.u32 q, n, 3;\n@q bra produce;\nbra end;\n"
+        "consume: and.b32 par, n, 1;\n"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 q, [m], par, 1000;\n@!q bra again;\n"
+        "ld.shared.u32 t, [value];\nadd.u32 v, v, t;\nbar.sync 1, 64;\nadd.u32 n, n, 1;\n"
+        "setp.lt.u32 q, n, 3;\n@q bra consume;\n"
+        "end: st.global.u32 [x], v;\nret;\n}\n",
+        1, 64, out, 64);
     for (int i = 32; i < 64; i++)
         assert_int_equal(out[i], 10 + 11 + 12);
 }
@@ -259,8 +270,12 @@ static enum ptxvm_status run_cluster(struct kit *k, const char *ptx, uint32_t ct
 {
     kit_open(k, ptx, NULL);
     uint64_t p = ptxvm_alloc(k->vm, "out", words * 4, 4, PTXVM_READ_WRITE);
-    struct ptxvm_launch l = {.symbol = "k", .grid = {ctas, 1, 1}, .block = {32, 1, 1},
-                             .cluster = {size, 1, 1}, .params = &p, .param_bytes = 8};
+    struct ptxvm_launch l = {.symbol = "k",
+                             .grid = {ctas, 1, 1},
+                             .block = {32, 1, 1},
+                             .cluster = {size, 1, 1},
+                             .params = &p,
+                             .param_bytes = 8};
     ptxvm_launch(k->vm, &l, &k->result);
     ptxvm_read(k->vm, p, out, words * 4);
     return k->result.status;
@@ -271,23 +286,25 @@ static void clusters_share_memory(void **state)
     (void)state;
     uint32_t out[8] = {0};
     struct kit k;
-    /* Each CTA adds its number to a word of the next in its cluster and of rank 0, by three ways. */
+    /* Each CTA adds its number to a word of the next in its cluster and of rank 0, by three ways.
+     */
     run_cluster(&k,
-                KIT_HEAD ".visible .entry k(.param .u64 out) {\n.reg .b32 r, n, a, b, c, v;\n"
-                         ".reg .b64 x, o, g;\n.reg .pred p;\n.shared .b32 word;\n.shared .b32 sum;\n"
-                         "mov.u32 v, %tid.x;\nsetp.ne.u32 p, v, 0;\nld.param.u64 x, [out];\n"
-                         "mov.u32 r, %cluster_ctarank;\nmov.u32 n, %cluster_nctarank;\n"
-                         "mov.u32 c, %ctaid.x;\n@p bra go;\nmov.u32 v, 0;\nst.shared.u32 [sum], v;\n"
-                         "go: barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n"
-                         "@p bra next;\nadd.u32 a, r, 1;\nrem.u32 a, a, n;\nmov.u32 b, word;\n"
-                         "mapa.shared::cluster.u32 b, b, a;\nadd.u32 v, c, 100;\n"
-                         "st.shared::cluster.u32 [b], v;\nmov.u64 g, sum;\ncvta.shared.u64 g, g;\n"
-                         "mapa.u64 g, g, 0;\natom.add.u32 v, [g], 1;\ngetctarank.u64 a, g;\n"
-                         "add.u32 c, c, a;\nnext: barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
-                         "@p exit;\nld.shared.u32 v, [word];\nmov.u32 b, sum;\n"
-                         "mapa.shared::cluster.u32 b, b, 0;\nld.shared::cluster.u32 a, [b];\n"
-                         "mad.lo.u32 v, a, 1000, v;\nmul.wide.u32 o, c, 4;\nadd.u64 x, x, o;\n"
-                         "st.global.u32 [x], v;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\n}\n",
+                KIT_HEAD
+                ".visible .entry k(.param .u64 out) {\n.reg .b32 r, n, a, b, c, v;\n"
+                ".reg .b64 x, o, g;\n.reg .pred p;\n.shared .b32 word;\n.shared .b32 sum;\n"
+                "mov.u32 v, %tid.x;\nsetp.ne.u32 p, v, 0;\nld.param.u64 x, [out];\n"
+                "mov.u32 r, %cluster_ctarank;\nmov.u32 n, %cluster_nctarank;\n"
+                "mov.u32 c, %ctaid.x;\n@p bra go;\nmov.u32 v, 0;\nst.shared.u32 [sum], v;\n"
+                "go: barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n"
+                "@p bra next;\nadd.u32 a, r, 1;\nrem.u32 a, a, n;\nmov.u32 b, word;\n"
+                "mapa.shared::cluster.u32 b, b, a;\nadd.u32 v, c, 100;\n"
+                "st.shared::cluster.u32 [b], v;\nmov.u64 g, sum;\ncvta.shared.u64 g, g;\n"
+                "mapa.u64 g, g, 0;\natom.add.u32 v, [g], 1;\ngetctarank.u64 a, g;\n"
+                "add.u32 c, c, a;\nnext: barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+                "@p exit;\nld.shared.u32 v, [word];\nmov.u32 b, sum;\n"
+                "mapa.shared::cluster.u32 b, b, 0;\nld.shared::cluster.u32 a, [b];\n"
+                "mad.lo.u32 v, a, 1000, v;\nmul.wide.u32 o, c, 4;\nadd.u64 x, x, o;\n"
+                "st.global.u32 [x], v;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\n}\n",
                 8, 4, out, 8);
     kit_expect(&k, PTXVM_OK);
     for (uint32_t i = 0; i < 8; i++)
@@ -295,23 +312,113 @@ static void clusters_share_memory(void **state)
     kit_close(&k);
 }
 
+/* Rank 0 sends 128 bytes to both CTAs; each sends 64 of them on to the other, then adds all to a
+ * sum in global memory. */
+static void bulk_copies_reach_the_cluster(void **state)
+{
+    (void)state;
+    uint32_t out[96] = {0};
+    struct kit k;
+    run_cluster(
+        &k,
+        KIT_HEAD
+        ".global .align 128 .b32 text[32] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, "
+        "14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};\n"
+        ".visible .entry k(.param .u64 out) {\n.reg .b16 h;\n.reg .b32 t, r, v, w, a, b, c;\n"
+        ".reg .b64 x, y, o, g;\n.reg .pred p, q, done;\n.shared .align 128 .b8 s[512];\n"
+        ".shared .align 8 .b64 one;\n.shared .align 8 .b64 two;\nld.param.u64 x, [out];\n"
+        "mov.u32 t, %tid.x;\nsetp.eq.u32 p, t, 0;\nmov.u32 r, %cluster_ctarank;\n"
+        "@!p bra made;\nmbarrier.init.shared::cta.b64 [one], 1;\n"
+        "mbarrier.init.shared::cta.b64 [two], 1;\nfence.mbarrier_init.release.cluster;\n"
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [one], 128;\n"
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [two], 64;\n"
+        "made: barrier.cluster.arrive;\nbarrier.cluster.wait;\nsetp.ne.u32 q, r, 0;\n"
+        "@q bra first;\n@!p bra first;\nmov.u64 g, text;\nmov.u16 h, 3;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [s], [g], 128, [one], h;\n"
+        "first: mbarrier.try_wait.parity.shared::cta.b64 done, [one], 0;\n@!done bra first;\n"
+        "@!p bra second;\nxor.b32 v, r, 1;\nmov.u32 a, s;\nadd.u32 b, a, 256;\n"
+        "mapa.shared::cluster.u32 b, b, v;\nmov.u32 c, two;\n"
+        "mapa.shared::cluster.u32 c, c, v;\nmad.lo.u32 a, r, 64, a;\n"
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [b], [a], 64, "
+        "[c];\nsecond: mbarrier.try_wait.parity.shared::cta.b64 done, [two], 0;\n"
+        "@!done bra second;\nmov.u32 a, s;\nshl.b32 b, t, 2;\nadd.u32 a, a, b;\n"
+        "ld.shared.u32 v, [a];\nmov.u32 w, 0;\nsetp.lt.u32 q, t, 16;\n"
+        "@q ld.shared.u32 w, [a+256];\nshl.b32 w, w, 16;\nadd.u32 v, v, w;\n"
+        "mad.lo.u32 b, r, 32, t;\nmul.wide.u32 o, b, 4;\nadd.u64 y, x, o;\n"
+        "st.global.u32 [y], v;\n@!p bra end;\nadd.u64 x, x, 256;\n"
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [x], [s], 128;\n"
+        "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n"
+        "end: barrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\n}\n",
+        2, 2, out, 96);
+    kit_expect(&k, PTXVM_OK);
+    for (uint32_t i = 0; i < 64; i++) {
+        uint32_t t = i % 32, peer = 1 - i / 32;
+        assert_int_equal(out[i], t + 1 + (t < 16 ? (16 * peer + t + 1) << 16 : 0));
+    }
+    for (uint32_t t = 0; t < 32; t++)
+        assert_int_equal(out[64 + t], 2 * (t + 1));
+    kit_close(&k);
+}
+
+/* The tensor's elements become the smaller of what they were and what the box says. */
+static void boxes_reduce(void **state)
+{
+    (void)state;
+    static const struct trial t = {2, 4, 3, 0, {48, 20}, {32, 16}, {0}, {24, -6}, 3 /* i32 */};
+    enum { N = 48 * 20 };
+    int32_t tensor[N], want[N], *image = calloc(SHARED, 1);
+    for (int i = 0; i < N; i++)
+        tensor[i] = want[i] = (i * 37 % 101 - 50) * 1000;
+    for (int i = 0; i < 32 * 16; i++)
+        image[i] = (i * 53 % 97 - 50) * 1000;
+    for (uint32_t n = 0; n < box_elements(&t); n++) {
+        int64_t at = source_of(&t, n);
+        int32_t value = image[swizzled(n * 4, t.swizzle) / 4];
+        if (at >= 0 && value < want[at / 4])
+            want[at / 4] = value;
+    }
+    struct kit k;
+    unsigned char map[128];
+    kit_open(&k,
+             BEGIN IN "@p bra end;\ncp.reduce.async.bulk.tensor.2d.global.shared::cta.min.tile"
+                      ".bulk_group [%map, {24, -6}], [s];\ncp.async.bulk.commit_group;\n"
+                      "end: ret;\n}\n",
+             NULL);
+    uint64_t a = ptxvm_alloc(k.vm, "tensor", sizeof tensor, 256, PTXVM_READ_WRITE);
+    uint64_t b = ptxvm_alloc(k.vm, "image", SHARED, 256, PTXVM_READ_WRITE);
+    assert_true(ptxvm_write(k.vm, a, tensor, sizeof tensor) && ptxvm_write(k.vm, b, image, SHARED));
+    make_map(&t, a, map);
+    launch(&k, map, b);
+    kit_expect(&k, PTXVM_OK);
+    assert_true(ptxvm_read(k.vm, a, tensor, sizeof tensor));
+    assert_memory_equal(tensor, want, sizeof want);
+    kit_close(&k);
+    free(image);
+}
+
 static void cluster_launches_are_checked(void **state)
 {
     (void)state;
     uint32_t out[1];
     struct kit k;
-    assert_int_equal(run_cluster(&k, KIT_HEAD ".visible .entry k(.param .u64 out) {\nret;\n}\n", 6, 4,
-                                 out, 1), PTXVM_LAUNCH);
+    assert_int_equal(
+        run_cluster(&k, KIT_HEAD ".visible .entry k(.param .u64 out) {\nret;\n}\n", 6, 4, out, 1),
+        PTXVM_LAUNCH);
     kit_close(&k);
-    assert_int_equal(run_cluster(&k, KIT_HEAD ".visible .entry k(.param .u64 out) {\nret;\n}\n", 32, 32,
-                                 out, 1), PTXVM_LAUNCH);
+    assert_int_equal(
+        run_cluster(&k, KIT_HEAD ".visible .entry k(.param .u64 out) {\nret;\n}\n", 32, 32, out, 1),
+        PTXVM_LAUNCH);
     kit_close(&k);
     /* One CTA never comes to the barrier of the other's wait. */
-    assert_int_equal(run_cluster(&k, KIT_HEAD ".visible .entry k(.param .u64 out) {\n.reg .b32 r;\n"
-                                     ".reg .pred p;\nmov.u32 r, %cluster_ctarank;\n"
-                                     "setp.eq.u32 p, r, 1;\n@p bra other;\nbarrier.cluster.arrive;\n"
-                                     "barrier.cluster.wait;\nret;\nother: bar.sync 0, 64;\nret;\n}\n",
-                                 2, 2, out, 1), PTXVM_DEADLOCK);
+    assert_int_equal(run_cluster(&k,
+                                 KIT_HEAD
+                                 ".visible .entry k(.param .u64 out) {\n.reg .b32 r;\n"
+                                 ".reg .pred p;\nmov.u32 r, %cluster_ctarank;\n"
+                                 "setp.eq.u32 p, r, 1;\n@p bra other;\nbarrier.cluster.arrive;\n"
+                                 "barrier.cluster.wait;\nret;\nother: bar.sync 0, 64;\nret;\n}\n",
+                                 2, 2, out, 1),
+                     PTXVM_DEADLOCK);
     kit_close(&k);
 }
 
@@ -321,7 +428,9 @@ int main(void)
         cmocka_unit_test(boxes_come_and_go),
         cmocka_unit_test(misuse_is_reported),
         cmocka_unit_test(phases_follow_arrivals),
+        cmocka_unit_test(boxes_reduce),
         cmocka_unit_test(clusters_share_memory),
+        cmocka_unit_test(bulk_copies_reach_the_cluster),
         cmocka_unit_test(cluster_launches_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
