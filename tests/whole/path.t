@@ -23,9 +23,9 @@ nvrtc=$("$CLI" version --json | jq -r .nvrtc)
 passes naive.ptx
 ptx=$id
 if [ "$nvrtc" = null ]; then
-    skip 8 'NVRTC is not installed: the examples in CUDA cannot be compiled'
+    skip 10 'NVRTC is not installed: the examples in CUDA cannot be compiled'
 else
-    for file in naive.cu tiled.cu wgmma_tma.cu wgmma_cluster.cu; do
+    for file in naive.cu tiled.cu mma_sync.cu wgmma_tma.cu wgmma_cluster.cu; do
         passes "$file"
     done
 fi
