@@ -43,8 +43,8 @@ static void add_cell(struct buf *b, const json_t *v, int decimals)
     }
 }
 
-/* The cell as text; caller frees. */
-static char *cell_text(const json_t *v, int decimals)
+/* The cell as text of at most `max` bytes; caller frees. */
+static char *cell_text(const json_t *v, int decimals, size_t max)
 {
     struct buf b;
     buf_init(&b, LIMIT_REPORT);
@@ -53,7 +53,7 @@ static char *cell_text(const json_t *v, int decimals)
     buf_release(&b);
     if (!text)
         return NULL;
-    text[text_cut(text, strlen(text), CELL_MAX)] = '\0';
+    text[text_cut(text, strlen(text), max)] = '\0';
     text_sanitize(text);
     return text;
 }
@@ -92,7 +92,8 @@ void table_print(FILE *out, const struct column *columns, size_t count, const js
         widths[c] = width_of(columns[c].title);
     for (size_t i = 0; i < n * count; i++) {
         const struct column *column = &columns[i % count];
-        cells[i] = cell_text(member(json_array_get(rows, i / count), column->key), column->decimals);
+        cells[i] = cell_text(member(json_array_get(rows, i / count), column->key), column->decimals,
+                             CELL_MAX);
         int width = cells[i] ? width_of(cells[i]) : 0;
         if (width > widths[i % count])
             widths[i % count] = width;
@@ -127,7 +128,7 @@ static void print_line(FILE *out, const char *title, const json_t *doc, const st
         if (!v || json_is_null(v) || (json_is_array(v) && !json_array_size(v)) ||
             (json_is_string(v) && !json_string_length(v)))
             continue;
-        char *text = cell_text(v, parts[i].decimals);
+        char *text = cell_text(v, parts[i].decimals, LIMIT_DETAIL);
         if (!begun)
             fprintf(out, "  %-9s", title);
         fprintf(out, " %s%s", parts[i].title, text ? text : "?");
@@ -145,8 +146,8 @@ static void print_line(FILE *out, const char *title, const json_t *doc, const st
 void submission_print(FILE *out, const json_t *s)
 {
     const char *verdict = json_string_value(json_object_get(s, "verdict"));
-    char *head = cell_text(json_object_get(s, verdict ? "verdict" : "state"), 0);
-    char *id = cell_text(json_object_get(s, "id"), 0);
+    char *head = cell_text(json_object_get(s, verdict ? "verdict" : "state"), 0, CELL_MAX);
+    char *id = cell_text(json_object_get(s, "id"), 0, CELL_MAX);
     bool passed = verdict && strcmp(verdict, "PASSED") == 0;
     fprintf(out, "%s%s%s  %s\n", paint(out, !verdict ? "\033[1m" : passed ? "\033[1;32m" : "\033[1;31m"),
             head ? head : "?", paint(out, "\033[0m"), id ? id : "?");

@@ -79,6 +79,9 @@ static void line_state(const json_t *d, struct buf *b)
         buf_adds(b, ")");
     if (json_is_integer(json_object_get(d, "position")))
         buf_addf(b, "position %lld", (long long)json_integer_value(json_object_get(d, "position")));
+    const json_t *lane = json_object_get(d, "lane");
+    if (json_is_false(json_object_get(lane, "healthy")))
+        buf_addf(b, ", no worker serves %s", text_of(lane, "name"));
     buf_addf(b, "%s%s\n", *text_of(d, "detail") ? ": " : "", text_of(d, "detail"));
 }
 

@@ -80,6 +80,9 @@ is 'at place 1' "$(json .position)" 1
 is 'its lane has no worker, and says so' "$(json .lane.healthy)" false
 is 'the limit is stated' "$(header ratelimit-limit)/$(header ratelimit-remaining)" 5/4
 is 'the label came through' "$(json .label)" 'Jörg'
+http GET "/v1/submissions/$ID" -H 'Accept: text/plain' >/dev/null
+like 'that nobody serves its lane is told in text too' "$(cat "$TMP/body")" \
+    '^queued position 1, no worker serves sm_90a/cpu$'
 is 'the source comes back byte for byte' "$(http GET "/v1/submissions/$ID/source")$(cmp "$TMP/body" "$PTX_FILE" && echo same)" 200same
 like 'the source is shown as text' "$(header content-type)" '^text/plain'
 json_body '.label = "by json"'

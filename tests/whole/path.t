@@ -67,6 +67,13 @@ sed 's/^\( *\)ret;/\1no_such_instruction;/' "$EXAMPLES/naive.ptx" >"$TMP/broken.
 exits 'what does not compile has another' 3 \
     "$CLI" submit --wait -p gemm -a sm_90a -d cpu "$TMP/broken.ptx"
 
+# What the device cpu does not execute yet is our failure, said in full.
+sed 's/^\.version .*/.version 8.1/; s/^\( *\)ret;/\1multimem.red.relaxed.sys.global.add.u32 [%pc], 1;/' "$EXAMPLES/naive.ptx" >"$TMP/later.ptx"
+exits 'an instruction that is not executed yet is our failure' 10 \
+    "$CLI" submit --wait -p gemm -a sm_90a -d cpu "$TMP/later.ptx"
+like 'which names the instruction and its line' "$(cat "$TMP/out")" \
+    'unsupported_instruction: .* multimem\.red\.relaxed\.sys\.global\.add\.u32 at line [0-9]+ is not executed yet$'
+
 # A kernel that never ends, cancelled while it runs.
 sed '/^loop:/a bra loop;' "$EXAMPLES/naive.ptx" >"$TMP/forever.ptx"
 id=$("$CLI" submit --json -p gemm -a sm_90a -d cpu "$TMP/forever.ptx" | jq -r .id)
