@@ -153,6 +153,8 @@ static void unsupported_is_our_failure(void **state)
         "    asm volatile(\"multimem.red.relaxed.sys.global.add.u32 [%0], 1;\" :: \"l\"(C)); }\n",
         NULL, (struct evaluation_limits){0}, &e);
     expect(&e, VERDICT_INFRA_ERROR, "unsupported_instruction");
+    expect(&e, VERDICT_INFRA_ERROR, "instruction multimem.red.relaxed.sys.global.add.u32 at line ");
+    expect(&e, VERDICT_INFRA_ERROR, "\"line\": 3");
     evaluation_release(&e);
 }
 
