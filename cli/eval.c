@@ -84,7 +84,7 @@ static enum err save(const char *folder, const struct evaluation *e, struct faul
                      {"capture.bin", &e->capture}};
     if (mkdir(folder, 0777) && errno != EEXIST)
         return fault_set(f, ERR_IO, "cannot make folder %s: %s", folder, strerror(errno));
-    char *text = json_dumps(e->report, JSON_INDENT(2));
+    char *text = json_dumps(e->report, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     enum err code = text ? save_file(folder, "report.json", text, strlen(text), f) : ERR_NO_MEMORY;
     free(text);
     for (size_t i = 0; i < COUNT_OF(artefacts) && code == ERR_NONE; i++)

@@ -57,7 +57,8 @@ void frame_add(struct buf *to, enum frame_kind kind, const void *data, size_t le
 
 bool frame_write_json(int fd, enum frame_kind kind, const json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    /* 15 digits, as the server prints: with 17, 594.722 would read 594.72199999999998. */
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     bool ok = text && frame_write(fd, kind, text, strlen(text));
     free(text);
     return ok;

@@ -12,6 +12,7 @@ enum limits {
     LIMIT_BODY = 8 * MIB,           /* HTTP body: source after JSON escaping, plan beside it */
     LIMIT_LABEL = 200,              /* label, method */
     LIMIT_LOG = 64 * KIB,           /* compiler log kept */
+    LIMIT_LOGS = 2 * LIMIT_LOG + KIB, /* that, a line between, what kernels printed */
     LIMIT_PTX = 32 * MIB,           /* PTX text accepted or produced */
     LIMIT_CUBIN = 16 * MIB,         /* compiled module */
     LIMIT_GLOBALS = 256 * MIB,      /* module-scope variables of a compiled module */

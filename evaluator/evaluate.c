@@ -15,9 +15,6 @@ static const struct evaluation_limits defaults = {
     .thread_instructions = UINT64_C(1) << 33, /* some ten seconds; naive.cu on `small`: 2^29 */
 };
 
-/* Log of the compiler, then what kernels printed, and a line between. */
-enum { LIMIT_LOGS = 2 * LIMIT_LOG + KIB };
-
 static struct evaluation_limits fill_limits(struct evaluation_limits given)
 {
     struct evaluation_limits l = defaults;

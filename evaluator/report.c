@@ -21,8 +21,7 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-/* Milliseconds to the microsecond: more digits would be noise. */
-static double rounded_ms(double ms)
+double report_ms(double ms)
 {
     return round(ms * 1e3) / 1e3;
 }
@@ -85,7 +84,7 @@ void report_stage(json_t *report, enum stage stage, enum stage_state state, doub
                   const char *detail)
 {
     json_t *row = json_pack("{s:s, s:s, s:f}", "name", stage_name(stage), "state",
-                            stage_state_name(state), "wall_ms", rounded_ms(wall_ms));
+                            stage_state_name(state), "wall_ms", report_ms(wall_ms));
     if (detail && *detail)
         set(row, "detail", json_string(detail));
     json_array_append_new(json_object_get(report, "stages"), row);
@@ -176,5 +175,5 @@ void report_end(json_t *report, enum verdict verdict, unsigned flags, const char
     set(report, "verdict", json_string(verdict_name(verdict)));
     set(report, "flags", flags_names(flags));
     set(report, "detail", text_or_null(detail));
-    set(report, "wall_ms", json_real(rounded_ms(wall_ms)));
+    set(report, "wall_ms", json_real(report_ms(wall_ms)));
 }

@@ -59,6 +59,9 @@ const char *stage_state_name(enum stage_state s); /* "passed", … */
 json_t *report_begin(const struct submission *s, const char *device, const char *model,
                      const char *id);
 
+/* Milliseconds to the microsecond: more digits would be noise. */
+double report_ms(double ms);
+
 /* Appends a row of "stages". `detail` may be NULL or "". */
 void report_stage(json_t *report, enum stage stage, enum stage_state state, double wall_ms,
                   const char *detail);

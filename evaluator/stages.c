@@ -80,7 +80,8 @@ bool stages_cancelled(const struct evaluating *e)
 static void note(struct evaluating *e, enum stage_state state, double wall_ms, const char *detail)
 {
     report_stage(e->out->report, e->stage, state, wall_ms, detail);
-    json_t *members = json_pack("{s:s, s:f}", "state", stage_state_name(state), "wall_ms", wall_ms);
+    json_t *members = json_pack("{s:s, s:f}", "state", stage_state_name(state), "wall_ms",
+                                report_ms(wall_ms));
     if (detail && *detail)
         json_object_set_new(members, "detail", json_string(detail));
     stages_event(e, "stage", members);

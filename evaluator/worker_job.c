@@ -18,7 +18,7 @@ static void results_init(struct worker_job *w)
     buf_init(&w->report, LIMIT_REPORT);
     buf_init(&w->ptx, LIMIT_PTX);
     buf_init(&w->cubin, LIMIT_CUBIN);
-    buf_init(&w->log, LIMIT_LOG);
+    buf_init(&w->log, LIMIT_LOGS);
 }
 
 void worker_job_release(struct worker_job *w)
@@ -112,7 +112,7 @@ static enum err write_event(struct worker_job *w, const struct frame *frame, str
 {
     json_t *event = json_parse(frame->data, frame->len, NULL);
     const char *kind = json_string_value(json_object_get(event, "kind"));
-    char *text = kind && text_is_name(kind) ? json_dumps(event, JSON_COMPACT) : NULL;
+    char *text = kind && text_is_name(kind) ? json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
     enum err e = ERR_NONE;
     if (text && strlen(text) <= LIMIT_EVENT && w->events < LIMIT_JOB_EVENTS) {
         w->events++;

@@ -58,7 +58,7 @@ enum err submission_cubin(struct request *r)
 
 enum err submission_log(struct request *r)
 {
-    return send_bytes(r, read_log, LIMIT_LOG, PLAIN, "log");
+    return send_bytes(r, read_log, LIMIT_LOGS, PLAIN, "log");
 }
 
 enum err submission_report(struct request *r)
