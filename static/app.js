@@ -275,8 +275,12 @@ function viewSubmission(query, id) {
 
 const catalog = (() => {
   let loading = null;
-  return () => (loading ||= Promise.all([call('/v1/problems'), call('/v1/archs'), call('/v1/queue')])
-    .then(([p, a, q]) => ({ problems: p.items, archs: a.items, lane: q.lanes.find((l) => l.healthy)?.name.split('/') })).catch((e) => { loading = null; throw e; }));
+  const asked = ['/v1/problems', '/v1/archs', '/v1/queue', '/v1/submissions?state=done&limit=1'];
+  return () => (loading ||= Promise.all(asked.map((path) => call(path)))
+    .then(([problems, archs, queue, { items: [last] }]) => ({
+      problems: problems.items, archs: archs.items,
+      lane: last ? [last.arch, last.device] : queue.lanes.find((l) => l.healthy)?.name.split('/'),
+    })).catch((e) => { loading = null; throw e; }));
 })();
 
 function select(label, values, value, onchange) {
@@ -284,7 +288,7 @@ function select(label, values, value, onchange) {
     values.map((v) => el('option', { value: v, selected: v === value }, v))));
 }
 
-// Fills what the query leaves open; a lane that somebody serves is a good guess.
+// Fills what the query leaves open; what was evaluated last, or what somebody serves, is a good guess.
 function choose(query, { problems, archs, lane = [archs[0]?.name, 'cpu'] }) {
   const problem = problems.find((p) => p.name === query.problem) || problems[0];
   const device = query.device || lane[1];
