@@ -9,8 +9,6 @@
 //   sources                    {field: where the number comes from}: every number has one
 #include "core/arch.h"
 
-#include <limits.h>
-
 #include "core/catalog.h"
 #include "core/json.h"
 #include "core/util.h"
@@ -174,35 +172,21 @@ static void read_arch(struct arch *a, struct faults *faults)
     check_sources(a->document, in.sources, faults);
 }
 
+static void read_entry(void *into, const char *folder, json_t *document, struct faults *faults)
+{
+    (void)folder;
+    struct arch *a = into;
+    a->document = document;
+    read_arch(a, faults);
+}
+
 enum err archs_load(struct archs *out, const char *home, struct fault *f)
 {
-    *out = (struct archs){0};
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%s/arch", home);
-    struct catalog c;
-    enum err e = catalog_open(&c, folder, "arch.json", f);
-    if (e != ERR_NONE)
-        return e;
-    out->items = calloc(c.count + 1, sizeof(*out->items));
-    if (!out->items) {
-        catalog_release(&c);
-        return fault_set(f, ERR_NO_MEMORY, "no memory to load %s", folder);
-    }
-    if (!c.count)
-        e = fault_set(f, ERR_NOT_FOUND, "no architecture in %s", folder);
-    for (size_t i = 0; e == ERR_NONE && i < c.count; i++) {
-        struct arch *a = &out->items[out->count];
-        a->document = catalog_document(folder, c.names[i], "arch.json", f);
-        if (!a->document) {
-            e = ERR_INVALID;
-            break;
-        }
-        out->count++;
-        struct faults faults = {0};
-        read_arch(a, &faults);
-        e = catalog_verdict(folder, c.names[i], "arch.json", &faults, f);
-    }
-    catalog_release(&c);
+    static const struct catalog_kind kind = {"arch", "arch.json", "architecture",
+                                             sizeof(struct arch), read_entry};
+    void *items;
+    enum err e = catalog_load(&kind, home, &items, &out->count, f);
+    out->items = items;
     if (e != ERR_NONE)
         archs_release(out);
     return e;

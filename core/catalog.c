@@ -11,12 +11,27 @@
 #include "core/json.h"
 #include "core/util.h"
 
+enum { LIMIT_CATALOG = 256 };
+
+/* Names of the folders that hold the file. */
+struct catalog {
+    char *names[LIMIT_CATALOG]; /* sorted; owned */
+    size_t count;
+};
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-enum err catalog_open(struct catalog *c, const char *folder, const char *file, struct fault *f)
+static void release(struct catalog *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        free(c->names[i]);
+    *c = (struct catalog){0};
+}
+
+static enum err list(struct catalog *c, const char *folder, const char *file, struct fault *f)
 {
     *c = (struct catalog){0};
     DIR *dir = opendir(folder);
@@ -36,23 +51,15 @@ enum err catalog_open(struct catalog *c, const char *folder, const char *file, s
     }
     closedir(dir);
     if (e != ERR_NONE)
-        catalog_release(c);
+        release(c);
     else if (c->count)
         qsort(c->names, c->count, sizeof(c->names[0]), by_name);
     return e;
 }
 
-void catalog_release(struct catalog *c)
+/* New reference. */
+static json_t *document_of(const char *path, const char *name, struct fault *f)
 {
-    for (size_t i = 0; i < c->count; i++)
-        free(c->names[i]);
-    *c = (struct catalog){0};
-}
-
-json_t *catalog_document(const char *folder, const char *name, const char *file, struct fault *f)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s/%s", folder, name, file);
     struct buf text;
     buf_init(&text, MIB);
     json_t *document = NULL;
@@ -72,14 +79,52 @@ json_t *catalog_document(const char *folder, const char *name, const char *file,
     return document;
 }
 
-enum err catalog_verdict(const char *folder, const char *name, const char *file,
-                         struct faults *faults, struct fault *f)
+/* Turns collected faults into one and releases them. */
+static enum err verdict(const char *path, struct faults *faults, struct fault *f)
 {
     enum err e = ERR_NONE;
     char first[2 * LIMIT_DETAIL];
     if (faults_any(faults))
-        e = fault_set(f, ERR_INVALID, "cannot use %s/%s/%s: %s", folder, name, file,
+        e = fault_set(f, ERR_INVALID, "cannot use %s: %s", path,
                       faults_first(faults, first, sizeof(first)));
     faults_release(faults);
+    return e;
+}
+
+static enum err load_entry(const struct catalog_kind *kind, const char *room, const char *name,
+                           void *into, size_t *count, struct fault *f)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    if (snprintf(folder, sizeof(folder), "%s/%s", room, name) >= (int)sizeof(folder) ||
+        snprintf(path, sizeof(path), "%s/%s", folder, kind->file) >= (int)sizeof(path))
+        return fault_set(f, ERR_INVALID, "cannot load %s: the path is too long", name);
+    json_t *document = document_of(path, name, f);
+    if (!document)
+        return ERR_INVALID;
+    struct faults faults = {0};
+    ++*count;
+    kind->read(into, folder, document, &faults);
+    return verdict(path, &faults, f);
+}
+
+enum err catalog_load(const struct catalog_kind *kind, const char *home, void **entries,
+                      size_t *count, struct fault *f)
+{
+    struct catalog c;
+    char room[PATH_MAX];
+    *entries = NULL;
+    *count = 0;
+    snprintf(room, sizeof(room), "%s/%s", home, kind->room);
+    enum err e = list(&c, room, kind->file, f);
+    if (e != ERR_NONE)
+        return e;
+    *entries = calloc(c.count + 1, kind->size);
+    if (!*entries)
+        e = fault_set(f, ERR_NO_MEMORY, "no memory to load %s", room);
+    else if (!c.count)
+        e = fault_set(f, ERR_NOT_FOUND, "no %s in %s", kind->entry, room);
+    for (size_t i = 0; e == ERR_NONE && i < c.count; i++)
+        e = load_entry(kind, room, c.names[i], (char *)*entries + i * kind->size, count, f);
+    release(&c);
     return e;
 }

@@ -6,25 +6,18 @@
 
 #include "core/err.h"
 
-enum { LIMIT_CATALOG = 256 };
-
-struct catalog {
-    char *names[LIMIT_CATALOG]; /* sorted; owned */
-    size_t count;
+struct catalog_kind {
+    const char *room, *file; /* "arch", "arch.json" */
+    const char *entry;       /* "architecture": for messages */
+    size_t size;             /* of the struct that holds one entry */
+    /* Reads a document into a zeroed struct and keeps the reference there. `folder` is the entry's. */
+    void (*read)(void *into, const char *folder, json_t *document, struct faults *faults);
 };
 
-/* Names of the sub-folders of `folder` that hold `file`. A folder that is not there is an error, an
- * empty one is not. */
-enum err catalog_open(struct catalog *c, const char *folder, const char *file, struct fault *f);
-void catalog_release(struct catalog *c);
-
-/* The parsed document <folder>/<name>/<file>, which must be an object whose "name" is `name`. New
- * reference, or NULL with a fault that names the file. */
-json_t *catalog_document(const char *folder, const char *name, const char *file, struct fault *f);
-
-/* Turns collected faults into one fault "cannot use <folder>/<name>/<file>: path: detail" and
- * releases them. ERR_NONE if there are none. */
-enum err catalog_verdict(const char *folder, const char *name, const char *file,
-                         struct faults *faults, struct fault *f);
+/* Loads every entry of home/room, by name. A room that is not there or empty is an error, as is a
+ * document that is not valid or whose "name" is not that of its folder. *entries (an array that the
+ * caller frees) and *count hold what was read, after an error too. */
+enum err catalog_load(const struct catalog_kind *kind, const char *home, void **entries,
+                      size_t *count, struct fault *f);
 
 #endif

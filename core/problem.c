@@ -3,46 +3,27 @@
 // core/problem_read.c.
 #include "core/problem.h"
 
-#include <limits.h>
-
 #include "core/catalog.h"
 #include "core/problem_read.h"
 #include "core/util.h"
 
+static void read_entry(void *into, const char *folder, json_t *document, struct faults *faults)
+{
+    struct problem *p = into;
+    p->document = document;
+    if (snprintf(p->folder, sizeof(p->folder), "%s", folder) >= (int)sizeof(p->folder))
+        faults_add(faults, "$", "lies under too long a path");
+    else
+        problem_read(p, faults);
+}
+
 enum err problems_load(struct problems *out, const char *home, struct fault *f)
 {
-    *out = (struct problems){0};
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%s/problems", home);
-    struct catalog c;
-    enum err e = catalog_open(&c, folder, "problem.json", f);
-    if (e != ERR_NONE)
-        return e;
-    out->items = calloc(c.count + 1, sizeof(*out->items));
-    if (!out->items) {
-        catalog_release(&c);
-        return fault_set(f, ERR_NO_MEMORY, "no memory to load %s", folder);
-    }
-    if (!c.count)
-        e = fault_set(f, ERR_NOT_FOUND, "no problem in %s", folder);
-    for (size_t i = 0; e == ERR_NONE && i < c.count; i++) {
-        struct problem *p = &out->items[out->count];
-        int n = snprintf(p->folder, sizeof(p->folder), "%s/%s", folder, c.names[i]);
-        if (n < 0 || n >= (int)sizeof(p->folder)) {
-            e = fault_set(f, ERR_INVALID, "cannot load %s: the path is too long", c.names[i]);
-            break;
-        }
-        p->document = catalog_document(folder, c.names[i], "problem.json", f);
-        if (!p->document) {
-            e = ERR_INVALID;
-            break;
-        }
-        out->count++;
-        struct faults faults = {0};
-        problem_read(p, &faults);
-        e = catalog_verdict(folder, c.names[i], "problem.json", &faults, f);
-    }
-    catalog_release(&c);
+    static const struct catalog_kind kind = {"problems", "problem.json", "problem",
+                                             sizeof(struct problem), read_entry};
+    void *items;
+    enum err e = catalog_load(&kind, home, &items, &out->count, f);
+    out->items = items;
     if (e != ERR_NONE)
         problems_release(out);
     return e;
