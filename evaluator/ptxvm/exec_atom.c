@@ -297,14 +297,8 @@ static bool decode_atomic(struct decoder *d, const struct row *row)
     return !cas || decode_list(d, compare, false);
 }
 
-static bool decode_later(struct decoder *d, const struct row *row)
-{
-    return decode_emit(d, row->run) != NULL;
-}
-
 const struct row rows_atom[] = {
     {"atom", NULL, atomic, decode_atomic, 1},
     {"red", NULL, atomic, decode_atomic, 0},
-    {"red.async", NULL, run_unsupported, decode_later, 0},
     ROWS_END,
 };

@@ -411,7 +411,6 @@ const struct row ROWS_NAME(memory)[] = {
     {"ld", NULL, NULL, decode_access, ACCESS_READ},
     {"ldu", NULL, NULL, decode_access, ACCESS_READ},
     {"st", NULL, NULL, decode_access, ACCESS_WRITE},
-    {"st.async", NULL, run_unsupported, decode_nothing, 0},
     {"st.bulk", NULL, run_unsupported, decode_nothing, 0},
     {"prefetch", NULL, nothing, decode_nothing, 0},
     {"prefetchu", NULL, nothing, decode_nothing, 0},
