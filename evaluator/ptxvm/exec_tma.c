@@ -26,6 +26,7 @@ struct transfer {
     int64_t at[TENSOR_MAP_RANK];     /* first element */
     uint32_t count[TENSOR_MAP_RANK]; /* elements of the box */
     uint32_t line_bytes, lines;
+    uint32_t pitch; /* bytes from line to line in shared memory */
     uint64_t shared;
     enum reduce_kind reduce; /* of a store */
     enum ptx_type type;      /* of its elements */
@@ -51,10 +52,8 @@ static bool line_address(const struct transfer *t, uint32_t line, uint64_t *addr
 /* Elements [first, end) of a line are in the tensor. */
 static void line_range(const struct transfer *t, uint32_t *first, uint32_t *end)
 {
-    int64_t step = t->map.element_strides[0], dim = (int64_t)t->map.dims[0], at = t->at[0];
-    int64_t lo = at < 0 ? (-at + step - 1) / step : 0;
-    int64_t hi = at < dim ? (dim - at + step - 1) / step : 0;
-    *end = hi < t->count[0] ? (uint32_t)hi : t->count[0];
+    int64_t lo = t->at[0] < 0 ? -t->at[0] : 0, hi = (int64_t)t->map.dims[0] - t->at[0];
+    *end = hi < 0 ? 0 : hi < t->count[0] ? (uint32_t)hi : t->count[0];
     *first = lo < *end ? (uint32_t)lo : *end;
 }
 
@@ -62,32 +61,31 @@ static void line_range(const struct transfer *t, uint32_t *first, uint32_t *end)
 static bool move_line(const struct transfer *t, uint32_t line, unsigned char *bytes,
                       enum access mode)
 {
-    uint32_t first, end, size = t->map.element_bytes, step = t->map.element_strides[0];
+    uint32_t first, end, size = t->map.element_bytes;
     uint64_t address;
     line_range(t, &first, &end);
     if (!line_address(t, line, &address) || first >= end)
         return true;
-    uint32_t run = step == 1 ? end - first : 1; /* elements that lie side by side */
-    for (uint32_t i = first; i < end; i += run) {
-        uint64_t from = address + (uint64_t)(t->at[0] + (int64_t)i * step) * size;
-        unsigned char *host = access_global(t->w, t->op, t->lane, from, run * size, size, mode);
-        if (!host)
-            return false;
-        if (mode == ACCESS_READ)
-            memcpy(bytes + i * size, host, run * size);
-        else if (t->reduce)
-            reduce_apply(t->reduce, t->type, host, bytes + i * size, run * size);
-        else
-            memcpy(host, bytes + i * size, run * size);
-    }
+    uint32_t n = (end - first) * size;
+    address += (uint64_t)(t->at[0] + (int64_t)first) * size;
+    unsigned char *host = access_global(t->w, t->op, t->lane, address, n, size, mode);
+    if (!host)
+        return false;
+    bytes += first * size;
+    if (mode == ACCESS_READ)
+        memcpy(bytes, host, n);
+    else if (t->reduce)
+        reduce_apply(t->reduce, t->type, host, bytes, n);
+    else
+        memcpy(host, bytes, n);
     return true;
 }
 
 static void fill_line(const struct transfer *t, unsigned char *bytes)
 {
-    memset(bytes, t->map.oob_fill ? 0xff : 0, t->line_bytes);
-    for (uint32_t i = 1; t->map.oob_fill && i <= t->count[0]; i++)
-        bytes[i * t->map.element_bytes - 1] = 0x7f;
+    static const unsigned char nan[2] = {0xf7, 0x7f}; /* of any type, as measured on an H200 */
+    for (uint32_t i = 0; i < t->line_bytes; i++)
+        bytes[i] = t->map.oob_fill ? nan[i % 2] : 0;
 }
 
 /* Copies a line between `bytes` and shared memory. */
@@ -95,7 +93,7 @@ static bool swizzle_line(const struct transfer *t, uint64_t shared, uint32_t lin
                          unsigned char *bytes, enum access mode)
 {
     for (uint32_t i = 0; i < t->line_bytes; i += CHUNK) {
-        uint64_t address = shared + line * t->line_bytes + i;
+        uint64_t address = shared + line * t->pitch + i;
         address = swizzle_apply((uint32_t)address, (enum swizzle)t->map.swizzle, 0);
         unsigned char *host = access_shared(t->w, t->op, t->lane, address, CHUNK, CHUNK, mode);
         if (!host)
@@ -134,6 +132,17 @@ static bool begin_reduce(struct transfer *t)
     return reduce_allowed(t->reduce, t->type) && ptx_type_bits(t->type) / 8 == t->map.element_bytes;
 }
 
+/* What an H200 answers with an illegal instruction. */
+static bool check_place(const struct transfer *t)
+{
+    if (t->at[0] * t->map.element_bytes % CHUNK)
+        return bad(t, "the innermost coordinate is not at a multiple of 16 bytes");
+    for (int i = 0; i < t->map.rank; i++)
+        if ((t->op->aux & AUX_DIRECTION) == TMA_STORE && t->at[i] < 0)
+            return bad(t, "a store at a negative coordinate");
+    return true;
+}
+
 static bool begin(struct transfer *t)
 {
     const char *why = "";
@@ -153,14 +162,17 @@ static bool begin(struct transfer *t)
         return bad(t, "the elements of the map cannot be reduced like that");
     uint64_t lines = 1;
     for (int i = 0; i < t->map.rank; i++) {
-        uint32_t step = t->map.element_strides[i];
+        uint32_t step = i ? t->map.element_strides[i] : 1; /* the first one is ignored */
         t->at[i] = ((const int32_t *)vm_row(t->w, t->op->list[i]))[t->lane];
         t->count[i] = (tensor_map_box(&t->map, i) + step - 1) / step;
         lines *= i ? t->count[i] : 1;
     }
     t->line_bytes = t->count[0] * t->map.element_bytes;
-    if (t->line_bytes % CHUNK || lines * t->line_bytes > VM_SHARED_MAX)
+    t->pitch = t->map.swizzle ? (uint32_t)CHUNK << t->map.swizzle : t->line_bytes;
+    if (t->line_bytes % CHUNK || t->line_bytes > t->pitch || lines * t->pitch > VM_SHARED_MAX)
         return bad(t, "the box does not fit");
+    if (!check_place(t))
+        return false;
     t->lines = (uint32_t)lines;
     t->shared = async_shared(async_lane(t->w, t->op->b, t->lane));
     return access_shared(t->w, t->op, t->lane, t->shared, CHUNK, SHARED_ALIGN, ACCESS_READ) != NULL;
