@@ -28,8 +28,8 @@ __device__ __forceinline__ void named_barrier_arrive(int id, int threads)
 
 // Gives this warp more registers per thread; waits until enough have been given back. All warps of
 // a warpgroup run the same one. N: 24 to 256, a multiple of 8. Needs a register count fixed at
-// compile time: __launch_bounds__ on the kernel. The sum over warpgroups may not exceed what the
-// kernel began with.
+// entry: __launch_bounds__(threads, 1); without the 1, ptxas ignores it (C7508). The sum over
+// warpgroups may not exceed what the kernel began with.
 // PTX: setmaxnreg.inc.sync.aligned.u32
 template <int N> __device__ __forceinline__ void setmaxnreg_inc()
 {
