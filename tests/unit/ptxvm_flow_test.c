@@ -351,8 +351,8 @@ static const struct end ends[] = {
     {"branch past the table",
      ENTRY("T: .branchtargets A, B; mov.u32 %r1, 2; brx.idx %r1, T; A: B:"), PTXVM_FAULT,
      PTXVM_BAD_BRANCH, "table of 2"},
-    {"not executed yet", ENTRY("cp.async.wait_all;"), PTXVM_UNSUPPORTED, PTXVM_KIND_NONE,
-     "cp.async.wait_all"},
+    {"not executed yet", ENTRY("tcgen05.wait::ld.sync.aligned;"), PTXVM_UNSUPPORTED,
+     PTXVM_KIND_NONE, "tcgen05.wait"},
     {"unknown function",
      KIT_HEAD
      ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
