@@ -93,8 +93,8 @@ static bool element_is_bad(const struct compare_rule *rule, double o, double y,
     if (!isfinite(y))
         return !same(o, y);
     if (!isfinite(o)) {
-        r->nan += isnan(o);
-        r->inf += isinf(o);
+        r->nan += isnan(o) != 0;
+        r->inf += isinf(o) != 0; /* it is -1 for -inf */
         return true;
     }
     double abs = fabs(o - y), rel = abs / (fabs(y) + 1e-8);

@@ -193,15 +193,17 @@ static void one_element_is_enough(void **state)
 static void non_finite_values_are_bad(void **state)
 {
     (void)state;
-    const uint16_t infinity = 0x7f80, nan = 0x7fff, poison = 0xffff;
+    const uint16_t infinity = 0x7f80, minus_infinity = 0xff80, nan = 0x7fff,
+                   poison = 0xffff;
     make_inputs(&normal);
     out[5] = infinity;
     out[6] = nan;
     out[7] = poison;
+    out[8] = minus_infinity;
     struct compare_result r = judge(false);
     assert_false(r.paper);
-    assert_int_equal(r.bad, 3);
-    assert_int_equal(r.inf, 1);
+    assert_int_equal(r.bad, 4);
+    assert_int_equal(r.inf, 2);
     assert_int_equal(r.nan, 2);
     assert_int_equal(r.unwritten, 1);
     assert_true(isfinite(r.max_abs) && isfinite(r.excess));
@@ -209,7 +211,7 @@ static void non_finite_values_are_bad(void **state)
     /* Where the oracle is not finite the output must agree in kind and sign. */
     y[5] = INFINITY;
     y[6] = NAN;
-    y[7] = -INFINITY;
+    y[7] = y[8] = -INFINITY;
     r = judge(false);
     assert_int_equal(r.bad, 1);
     assert_int_equal(r.first_bad, 7);
