@@ -6,23 +6,12 @@
 #include <string.h>
 
 #include "evaluator/compare_hints.h"
+#include "evaluator/compare_parts.h"
 #include "evaluator/inputs.h"
 
-/* Squared sums of one part of a tensor (over elements where both sides are finite). */
-struct sums {
-    double error, rounding, reference; /* |o - y|², |round(y) - y|², |y|² */
-    int64_t n;
-};
-
-/* The last two dimensions of the tensor, the leading ones counted through, and its parts. */
-struct parts {
-    int64_t matrices, height, width, tiles_down, tiles_across, tile_count, row_count;
-    struct sums *tiles, *rows, all;
-};
-
-static bool parts_init(struct parts *p, const struct compare_task *t)
+bool compare_parts_init(struct compare_parts *p, const struct compare_task *t)
 {
-    *p = (struct parts){.matrices = 1, .height = 1, .width = t->shape[t->ndim - 1]};
+    *p = (struct compare_parts){.matrices = 1, .height = 1, .width = t->shape[t->ndim - 1]};
     if (t->ndim > 1)
         p->height = t->shape[t->ndim - 2];
     for (int i = 0; i + 2 < t->ndim; i++)
@@ -36,19 +25,19 @@ static bool parts_init(struct parts *p, const struct compare_task *t)
     return p->tiles && p->rows;
 }
 
-static void parts_release(struct parts *p)
+void compare_parts_release(struct compare_parts *p)
 {
     free(p->tiles);
     free(p->rows);
 }
 
-static int64_t tile_of(const struct parts *p, int64_t row, int64_t column)
+static int64_t tile_of(const struct compare_parts *p, int64_t row, int64_t column)
 {
     int64_t matrix = row / p->height, down = row % p->height / COMPARE_TILE;
     return (matrix * p->tiles_down + down) * p->tiles_across + column / COMPARE_TILE;
 }
 
-static void sums_add(struct sums *s, double error, double rounding, double y)
+static void sums_add(struct compare_sums *s, double error, double rounding, double y)
 {
     s->error += error * error;
     s->rounding += rounding * rounding;
@@ -58,7 +47,7 @@ static void sums_add(struct sums *s, double error, double rounding, double y)
 
 /* Relative excess of a part. A part that is nearly zero is measured against the tensor's own scale,
  * else its rounding noise would be divided by nothing. */
-static double excess_of(const struct sums *s, const struct sums *all)
+static double excess_of(const struct compare_sums *s, const struct compare_sums *all)
 {
     double least = all->n ? all->reference / (double)all->n * (double)s->n * 1e-6 : 0;
     double scale = s->reference > least ? s->reference : least;
@@ -120,7 +109,7 @@ static void note_bad(struct compare_result *r, int64_t i, int64_t row, int64_t c
     }
 }
 
-static void walk(const struct compare_task *t, struct parts *p, struct compare_result *r)
+static void walk(const struct compare_task *t, struct compare_parts *p, struct compare_result *r)
 {
     for (int64_t i = 0; i < r->elements; i++) {
         int64_t row = i / p->width, column = i % p->width;
@@ -146,7 +135,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Finds the worst of `n` parts and how many exceed the limit that their median sets. */
-static bool judge_parts(const struct sums *parts, int64_t n, const struct sums *all,
+static bool judge_parts(const struct compare_sums *parts, int64_t n, const struct compare_sums *all,
                         double excess_max, int64_t *bad, int64_t *worst, double *worst_excess)
 {
     double *sorted = malloc(((size_t)n + 1) * sizeof(*sorted));
@@ -167,7 +156,8 @@ static bool judge_parts(const struct sums *parts, int64_t n, const struct sums *
     return true;
 }
 
-static bool judge(const struct compare_task *t, const struct parts *p, struct compare_result *r)
+bool compare_judge(const struct compare_task *t, const struct compare_parts *p,
+                   struct compare_result *r)
 {
     int64_t tile = 0, row = 0;
     r->tiles = p->tile_count;
@@ -198,13 +188,13 @@ enum err compare(const struct compare_task *task, struct compare_result *out, st
     *out = (struct compare_result){.elements = 1, .first_bad = -1};
     for (int i = 0; i < task->ndim; i++)
         out->elements *= task->shape[i];
-    struct parts parts;
-    bool ok = parts_init(&parts, task);
+    struct compare_parts parts;
+    bool ok = compare_parts_init(&parts, task);
     if (ok) {
         walk(task, &parts, out);
-        ok = judge(task, &parts, out);
+        ok = compare_judge(task, &parts, out);
     }
-    parts_release(&parts);
+    compare_parts_release(&parts);
     if (!ok)
         return fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", task->name);
     compare_hints(task, out);

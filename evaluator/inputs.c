@@ -81,6 +81,13 @@ static void make_normal_table(void)
     }
 }
 
+const float *inputs_normal_table(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_normal_table);
+    return normal_table;
+}
+
 static double value_of(const struct distribution *d, uint32_t u)
 {
     if (d->kind == DISTRIBUTION_NORMAL)
@@ -91,8 +98,7 @@ static double value_of(const struct distribution *d, uint32_t u)
 void inputs_fill(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
                  void *out, int64_t n)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_normal_table);
+    inputs_normal_table();
     for (int64_t first = 0; first < n; first += BLOCK_ELEMENTS) {
         uint64_t block = (uint64_t)first / BLOCK_ELEMENTS;
         uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)s.high,

@@ -37,6 +37,9 @@ bool seed_parse(const char *text, struct seed *out);
 void inputs_fill(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
                  void *out, int64_t n);
 
+/* The NORMAL_TABLE quantiles that a 16-bit word picks from, for who makes inputs elsewhere. Static. */
+const float *inputs_normal_table(void);
+
 /* Fills n bytes with POISON_BYTE: a NaN in every float type (with bits no arithmetic gives: the
  * hardware's own NaN is positive), -1 in every integer type. */
 void inputs_poison(void *out, size_t n);
