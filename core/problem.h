@@ -59,6 +59,7 @@ struct problem {
     struct distribution distributions[LIMIT_DISTRIBUTIONS];
     size_t distribution_count;
     json_t *oracle; /* section as stored: source, ptx, outputs, launch; borrowed */
+    char redraw[LIMIT_NAME + 1];        /* transform of evaluator/cuda/redraw.c; "": none */
     char oracle_source[LIMIT_NAME + 1]; /* file in `folder`: device code in CUDA C++ */
     char oracle_ptx[LIMIT_NAME + 1];    /* the same as PTX; "" if there is none */
     json_t *oracle_launch; /* launch plan; parse it against problem_as_oracle(); borrowed */

@@ -17,6 +17,8 @@
 //   rules             {"paper": {"atol", "rtol"}, "strict": {"excess"}}
 //   distributions     ways to draw the inputs. Each: name, kind ("normal": mean, deviation;
 //                     "integers": low, high), exact [optional, false]
+//   redraw            [optional] the exact transform that makes further inputs and answers of one
+//                     base: a row of evaluator/cuda/redraw.c
 //   oracle            {"source": file, "ptx": file [optional], "outputs": {tensor: "f32" | "f64"},
 //                     "launch": launch plan, whose outputs have the types of "outputs"}
 #include "core/problem_read.h"
@@ -30,7 +32,7 @@
 #define TENSOR_BYTES_MAX (INT64_C(1) << 40)
 
 struct document {
-    const char *name, *title, *description, *default_workload, *cpu_workload, *flops, *bytes;
+    const char *name, *title, *description, *default_workload, *cpu_workload, *flops, *bytes, *redraw;
     json_t *axes, *tensors, *workloads, *rules, *distributions, *oracle;
 };
 
@@ -49,6 +51,7 @@ static const struct json_field document_fields[] = {
     {"bytes", JSON_TEXT, true, AT(bytes), 1, LIMIT_EXPR, NULL},
     {"rules", JSON_MEMBER, true, AT(rules), 0, 0, NULL},
     {"distributions", JSON_LIST, true, AT(distributions), 1, LIMIT_DISTRIBUTIONS, NULL},
+    {"redraw", JSON_TEXT, false, AT(redraw), 1, LIMIT_NAME, NULL},
     {"oracle", JSON_MEMBER, true, AT(oracle), 0, 0, NULL},
 };
 
@@ -351,6 +354,7 @@ void problem_read(struct problem *p, struct faults *faults)
     }
     copy_name(p->name, in.name, "$.name", faults);
     snprintf(p->title, sizeof(p->title), "%s", in.title);
+    snprintf(p->redraw, sizeof(p->redraw), "%s", in.redraw ? in.redraw : "");
     snprintf(p->flops, sizeof(p->flops), "%s", in.flops);
     snprintf(p->bytes, sizeof(p->bytes), "%s", in.bytes);
     read_axes(p, in.axes, faults);

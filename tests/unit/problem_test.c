@@ -23,6 +23,7 @@ static void gemm(void **state)
     assert_true(p->atol == 1e-2 && p->rtol == 1e-2 && p->strict_excess == 4e-4);
     assert_int_equal(p->distribution_count, 2);
     assert_true(p->distributions[1].exact && p->distributions[1].low == -16);
+    assert_string_equal(p->redraw, "gemm_rows");
     assert_int_equal(p->tensors[2].oracle_dtype, DTYPE_f64);
     struct problem oracle;
     problem_as_oracle(p, &oracle);
