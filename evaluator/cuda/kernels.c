@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluator/cuda/kernels.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/util.h"
+#include "evaluator/compile.h"
+
+enum { THREADS = 256, BLOCKS_MAX = 1 << 16, KERNELS_SOURCE = 256 * KIB };
+
+_Static_assert(DTYPE_f64 == 0 && DTYPE_f32 == 1 && DTYPE_f16 == 2 && DTYPE_bf16 == 3,
+               "kernels.cu numbers the types like this");
+
+static const char *const names[KERNEL_COUNT + 1] = {
+#define KERNEL(name) #name,
+#include "evaluator/cuda/kernels.def"
+#undef KERNEL
+    NULL,
+};
+
+bool kernels_know(enum dtype t)
+{
+    return t <= DTYPE_bf16;
+}
+
+/* Compiles and loads the file; its functions are found by name. */
+static enum err load(struct kernels *k, const struct arch *arch, const struct buf *source,
+                     struct fault *f)
+{
+    struct compile_request request = {.language = "cuda", .arch = arch, .source = source->data,
+                                      .source_len = source->len, .names = names};
+    struct compile_result compiled;
+    compile_run(&request, &compiled);
+    enum err e = ERR_NONE;
+    if (compiled.verdict != VERDICT_PASSED || !compiled.cubin.len)
+        e = fault_set(f, ERR_UNAVAILABLE, "cannot compile the keeper's kernels: %s",
+                      compiled.detail            ? compiled.detail
+                      : compiled.no_cubin_reason ? compiled.no_cubin_reason
+                                                 : "no cubin came out");
+    if (e == ERR_NONE)
+        e = driver_check(cu.ModuleLoadData(&k->module, compiled.cubin.data), f,
+                         "load the keeper's kernels");
+    for (int i = 0; i < KERNEL_COUNT && e == ERR_NONE; i++)
+        e = driver_check(cu.ModuleGetFunction(&k->functions[i], k->module, names[i]), f, "find %s",
+                         names[i]);
+    compile_result_release(&compiled);
+    return e;
+}
+
+static enum err make_tables(struct kernels *k, struct fault *f)
+{
+    size_t bytes = NORMAL_TABLE * sizeof(float);
+    enum err e = driver_check(cu.MemAlloc(&k->quantiles, bytes), f, "allocate the quantile table");
+    if (e == ERR_NONE)
+        e = driver_check(cu.MemcpyHtoD(k->quantiles, inputs_normal_table(), bytes), f,
+                         "copy the quantile table");
+    return e == ERR_NONE ? driver_check(cu.MemAlloc(&k->count, 8), f, "allocate a counter") : e;
+}
+
+enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f)
+{
+    *k = (struct kernels){0};
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/evaluator/cuda/kernels.cu", home_dir());
+    struct buf source;
+    buf_init(&source, KERNELS_SOURCE);
+    enum err e = read_file(path, &source, f);
+    if (e == ERR_NONE)
+        e = load(k, arch, &source, f);
+    buf_release(&source);
+    return e == ERR_NONE ? make_tables(k, f) : e;
+}
+
+void kernels_close(struct kernels *k)
+{
+    if (k->quantiles)
+        cu.MemFree(k->quantiles);
+    if (k->count)
+        cu.MemFree(k->count);
+    if (k->module)
+        cu.ModuleUnload(k->module);
+    *k = (struct kernels){0};
+}
+
+static enum err launch(const struct kernels *k, enum kernel kernel, int64_t threads, void **arguments,
+                       struct fault *f)
+{
+    int64_t blocks = (threads + THREADS - 1) / THREADS;
+    CUlaunchConfig config = {.gridDimX = (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
+                             .gridDimY = 1, .gridDimZ = 1,
+                             .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1};
+    return driver_check(cu.LaunchKernelEx(&config, k->functions[kernel], arguments, NULL), f,
+                        "launch %s", names[kernel]);
+}
+
+enum err kernels_launch(const struct kernels *k, enum kernel kernel, int64_t threads, void *argument,
+                        struct fault *f)
+{
+    void *arguments[] = {argument};
+    return launch(k, kernel, threads, arguments, f);
+}
+
+enum err kernels_fill(const struct kernels *k, struct seed s, const struct distribution *d,
+                      unsigned tensor, enum dtype t, CUdeviceptr out, int64_t n, struct fault *f)
+{
+    struct { /* struct fill of kernels.cu */
+        CUdeviceptr out;
+        int64_t n;
+        uint64_t seed_high, seed_low;
+        uint32_t tensor;
+        int32_t dtype, integers;
+        double mean, deviation;
+        int64_t low, span;
+        CUdeviceptr quantiles;
+    } fill = {out, n, s.high, s.low, tensor, (int32_t)t, d->kind == DISTRIBUTION_INTEGERS, d->mean,
+              d->deviation, d->low, d->high - d->low + 1, k->quantiles};
+    return kernels_launch(k, KERNEL_fill_tensor, (n + 7) / 8, &fill, f);
+}
+
+enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, CUdeviceptr in,
+                        int64_t rows, int64_t columns, uint64_t row_key, uint64_t column_key,
+                        struct fault *f)
+{
+    struct { /* struct redraw of kernels.cu */
+        CUdeviceptr out, in;
+        int64_t rows, columns;
+        int32_t element_bytes;
+        uint64_t row_key, column_key;
+    } redraw = {out, in, rows, columns, (int32_t)dtype_bytes(t), row_key, column_key};
+    return kernels_launch(k, KERNEL_redraw_tensor, rows * THREADS, &redraw, f);
+}
+
+enum err kernels_count_other(const struct kernels *k, struct memory_range range, uint8_t byte,
+                             uint64_t *count, struct fault *f)
+{
+    *count = 0;
+    if (!range.bytes)
+        return ERR_NONE;
+    int64_t n = (int64_t)range.bytes;
+    uint32_t value = byte;
+    CUdeviceptr counter = k->count;
+    void *arguments[] = {&range.address, &n, &value, &counter};
+    enum err e = driver_check(cu.MemsetD8Async(k->count, 0, 8, NULL), f, "clear a counter");
+    if (e == ERR_NONE)
+        e = launch(k, KERNEL_count_other, n, arguments, f);
+    return e == ERR_NONE ? driver_check(cu.MemcpyDtoH(count, k->count, 8), f, "read a counter") : e;
+}

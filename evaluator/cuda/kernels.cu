@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The keeper's own device code: inputs, their redraws, and what is measured of an output. NVRTC compiles
+// it when the keeper starts (evaluator/cuda/kernels.c). Every number here equals what the host code makes
+// (evaluator/inputs.c, evaluator/compare.c) bit for bit: sums run in the same order, and no multiplication
+// is fused with an addition. tests/gpu/kernels.c holds the two against each other.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+enum dtype { F64, F32, F16, BF16 }; // the first rows of core/dtypes.def, in their order
+enum { TILE = 64 };
+
+// Rounds towards the odd neighbour: a second rounding to fewer bits is then as good as one rounding.
+static __device__ float to_float_odd(double v)
+{
+    float f = __double2float_rz(v);
+    return (double)f == v ? f : __uint_as_float(__float_as_uint(f) | 1);
+}
+
+static __device__ u16 to_bf16(double v)
+{
+    u32 bits = __float_as_uint(to_float_odd(v));
+    if (v != v)
+        return bits >> 16 | 0x40;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static __device__ u16 to_f16(double v)
+{
+    u16 bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(v != v ? (float)v : to_float_odd(v)));
+    return bits;
+}
+
+static __device__ double from_f16(u16 bits)
+{
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(bits));
+    return f;
+}
+
+static __device__ double from_bf16(u16 bits)
+{
+    return __uint_as_float((u32)bits << 16);
+}
+
+static __device__ double load(int t, const void *array, i64 i)
+{
+    switch (t) {
+    case F64: return ((const double *)array)[i];
+    case F32: return ((const float *)array)[i];
+    case F16: return from_f16(((const u16 *)array)[i]);
+    default: return from_bf16(((const u16 *)array)[i]);
+    }
+}
+
+static __device__ void store(int t, void *array, i64 i, double v)
+{
+    switch (t) {
+    case F64: ((double *)array)[i] = v; break;
+    case F32: ((float *)array)[i] = __double2float_rn(v); break;
+    case F16: ((u16 *)array)[i] = to_f16(v); break;
+    default: ((u16 *)array)[i] = to_bf16(v); break;
+    }
+}
+
+static __device__ double round_to(int t, double v)
+{
+    switch (t) {
+    case F64: return v;
+    case F32: return __double2float_rn(v);
+    case F16: return from_f16(to_f16(v));
+    default: return from_bf16(to_bf16(v));
+    }
+}
+
+static __device__ i64 first_index()
+{
+    return (i64)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ i64 index_step()
+{
+    return (i64)gridDim.x * blockDim.x;
+}
+
+// ---- inputs: see evaluator/inputs.h ----
+
+struct fill {
+    void *out;
+    i64 n;
+    u64 seed_high, seed_low;
+    u32 tensor;
+    int dtype, integers;      // else normal
+    double mean, deviation;   // normal
+    i64 low, span;            // integers
+    const float *quantiles;   // 65,536 of N(0, 1)
+};
+
+static __device__ void philox(u32 c[4], u32 k0, u32 k1)
+{
+    for (int round = 0; round < 10; round++) {
+        u64 p0 = (u64)c[0] * 0xd2511f53u, p1 = (u64)c[2] * 0xcd9e8d57u;
+        u32 a = (u32)(p1 >> 32) ^ c[1] ^ k0, b = (u32)p1, d = (u32)(p0 >> 32) ^ c[3] ^ k1, e = (u32)p0;
+        c[0] = a, c[1] = b, c[2] = d, c[3] = e;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+}
+
+static __device__ double value_of(const fill &f, u32 u)
+{
+    if (f.integers)
+        return (double)(f.low + ((i64)u * f.span >> 16));
+    return __dadd_rn(f.mean, __dmul_rn(f.deviation, (double)f.quantiles[u]));
+}
+
+extern "C" __global__ void fill_tensor(fill f)
+{
+    i64 blocks = (f.n + 7) / 8;
+    for (i64 block = first_index(); block < blocks; block += index_step()) {
+        u32 c[4] = {(u32)block, (u32)(block >> 32), (u32)f.seed_high, (u32)(f.seed_high >> 32) ^ f.tensor};
+        philox(c, (u32)f.seed_low, (u32)(f.seed_low >> 32));
+        for (int j = 0; j < 8 && block * 8 + j < f.n; j++)
+            store(f.dtype, f.out, block * 8 + j, value_of(f, c[j / 2] >> (16 * (j % 2)) & 0xffff));
+    }
+}
+
+// ---- redraws: see evaluator/cuda/redraw.h ----
+
+struct redraw {
+    void *out;
+    const void *in;
+    i64 rows, columns;
+    int element_bytes;          // 2, 4 or 8, of a float type: the sign is the top bit
+    u64 row_key, column_key;    // 0: as they are
+};
+
+static __device__ u32 mix(u64 key, u32 round, u32 v)
+{
+    u64 x = (key ^ (u64)round * 0x9e3779b97f4a7c15u) + (u64)v * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (u32)(x >> 32 ^ x);
+}
+
+// A bijection of [0, n): six rounds of a balanced Feistel network over the next even power of two, walked
+// until it comes back into the range.
+static __device__ i64 place_of(i64 i, i64 n, u64 key)
+{
+    if (!key)
+        return i;
+    int half = 1;
+    while ((i64)1 << 2 * half < n)
+        half++;
+    u32 mask = (1u << half) - 1;
+    do {
+        u32 left = (u32)(i >> half) & mask, right = (u32)i & mask;
+        for (u32 round = 0; round < 6; round++) {
+            u32 next = left ^ (mix(key, round, right) & mask);
+            left = right;
+            right = next;
+        }
+        i = (i64)left << half | right;
+    } while (i >= n);
+    return i;
+}
+
+static __device__ bool is_negated(i64 i, u64 key)
+{
+    return key && (mix(key, 6, (u32)i) & 1);
+}
+
+extern "C" __global__ void redraw_tensor(redraw r)
+{
+    for (i64 row = blockIdx.x; row < r.rows; row += gridDim.x) {
+        i64 from = place_of(row, r.rows, r.row_key);
+        bool negated = is_negated(row, r.row_key);
+        for (i64 column = threadIdx.x; column < r.columns; column += blockDim.x) {
+            i64 to = row * r.columns + column;
+            i64 at = from * r.columns + place_of(column, r.columns, r.column_key);
+            u64 flip = negated != is_negated(column, r.column_key);
+            if (r.element_bytes == 8)
+                ((u64 *)r.out)[to] = ((const u64 *)r.in)[at] ^ flip << 63;
+            else if (r.element_bytes == 4)
+                ((u32 *)r.out)[to] = ((const u32 *)r.in)[at] ^ (u32)flip << 31;
+            else
+                ((u16 *)r.out)[to] = ((const u16 *)r.in)[at] ^ (u16)(flip << 15);
+        }
+    }
+}
+
+// ---- canaries ----
+
+extern "C" __global__ void count_other(const u8 *area, i64 n, u32 byte, u64 *count)
+{
+    u64 other = 0;
+    for (i64 i = first_index(); i < n; i += index_step())
+        other += area[i] != byte;
+    if (other)
+        atomicAdd(count, other);
+}
+
+// ---- comparison: see evaluator/compare.h ----
+
+struct sums { // struct compare_sums
+    double error, rounding, reference;
+    i64 n;
+};
+
+struct row { // struct gpu_row
+    sums sum;
+    i64 bad, nan, inf, unwritten, mismatches;
+    i64 first_bad, last_bad; // columns; -1: none
+    double max_abs, max_rel;
+};
+
+struct comparison {
+    const void *output;
+    const void *oracle;
+    int dtype, oracle_dtype;
+    i64 matrices, height, width;
+    double atol, rtol;
+    row *rows;   // matrices * height
+    sums *tiles; // matrices * tiles down * tiles across
+};
+
+static __device__ bool same(double a, double b)
+{
+    return a == b || (a != a && b != b);
+}
+
+static __device__ bool is_finite(double v)
+{
+    return fabs(v) <= 1.7976931348623157e308;
+}
+
+static __device__ bool is_poison(int t, const void *array, i64 i)
+{
+    switch (t) {
+    case F64: return ((const u64 *)array)[i] == ~(u64)0;
+    case F32: return ((const u32 *)array)[i] == ~(u32)0;
+    default: return ((const u16 *)array)[i] == 0xffff;
+    }
+}
+
+static __device__ void sums_add(sums &s, double o, double rounded, double y)
+{
+    if (!is_finite(o) || !is_finite(rounded))
+        return;
+    double error = __dadd_rn(o, -y), rounding = __dadd_rn(rounded, -y);
+    s.error = __dadd_rn(s.error, __dmul_rn(error, error));
+    s.rounding = __dadd_rn(s.rounding, __dmul_rn(rounding, rounding));
+    s.reference = __dadd_rn(s.reference, __dmul_rn(y, y));
+    s.n++;
+}
+
+static __device__ bool element_is_bad(const comparison &c, double o, double y, row &r)
+{
+    if (!is_finite(y))
+        return !same(o, y);
+    if (!is_finite(o)) {
+        r.nan += o != o;
+        r.inf += o == o;
+        return true;
+    }
+    double abs = fabs(__dadd_rn(o, -y)), rel = __ddiv_rn(abs, __dadd_rn(fabs(y), 1e-8));
+    r.max_abs = fmax(r.max_abs, abs);
+    r.max_rel = fmax(r.max_rel, rel);
+    return abs > c.atol && rel > c.rtol;
+}
+
+// One thread per row, and one per tile below: a sum in the host's own order, which no tree of threads has.
+extern "C" __global__ void compare_rows(comparison c)
+{
+    i64 at = first_index();
+    if (at >= c.matrices * c.height)
+        return;
+    row r = {};
+    r.first_bad = r.last_bad = -1;
+    for (i64 column = 0; column < c.width; column++) {
+        i64 i = at * c.width + column;
+        double o = load(c.dtype, c.output, i), y = load(c.oracle_dtype, c.oracle, i);
+        double rounded = round_to(c.dtype, y);
+        r.unwritten += is_poison(c.dtype, c.output, i);
+        r.mismatches += !same(o, rounded);
+        if (element_is_bad(c, o, y, r)) {
+            r.bad++;
+            r.first_bad = r.first_bad < 0 ? column : r.first_bad;
+            r.last_bad = column;
+        }
+        sums_add(r.sum, o, rounded, y);
+    }
+    c.rows[at] = r;
+}
+
+extern "C" __global__ void compare_tiles(comparison c)
+{
+    i64 down = (c.height + TILE - 1) / TILE, across = (c.width + TILE - 1) / TILE;
+    i64 at = first_index();
+    if (at >= c.matrices * down * across)
+        return;
+    i64 top = at / across % down * TILE, left = at % across * TILE, matrix = at / (down * across);
+    sums s = {};
+    for (i64 y = top; y < min(top + TILE, c.height); y++)
+        for (i64 x = left; x < min(left + TILE, c.width); x++) {
+            i64 i = (matrix * c.height + y) * c.width + x;
+            double want = load(c.oracle_dtype, c.oracle, i);
+            sums_add(s, load(c.dtype, c.output, i), round_to(c.dtype, want), want);
+        }
+    c.tiles[at] = s;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The keeper's own kernels (evaluator/cuda/kernels.cu) and what the host says to them: the inputs of
+ * evaluator/inputs.h, redraws, canaries. Everything is queued into the default stream unless it says
+ * that it waits. */
+#ifndef EVALUATOR_CUDA_KERNELS_H
+#define EVALUATOR_CUDA_KERNELS_H
+
+#include "core/arch.h"
+#include "evaluator/cuda/memory.h"
+#include "evaluator/inputs.h"
+
+/* The kernels of the file, by name. */
+enum kernel {
+#define KERNEL(name) KERNEL_##name,
+#include "evaluator/cuda/kernels.def"
+#undef KERNEL
+    KERNEL_COUNT
+};
+
+struct kernels {
+    CUmodule module;
+    CUfunction functions[KERNEL_COUNT];
+    CUdeviceptr quantiles; /* of the normal distribution */
+    CUdeviceptr count;     /* one u64 */
+};
+
+/* Compiles the file of home_dir() for `arch` and loads it; takes a second. */
+enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f);
+void kernels_close(struct kernels *k);
+
+/* Queues a kernel that takes one struct by value. */
+enum err kernels_launch(const struct kernels *k, enum kernel kernel, int64_t threads, void *argument,
+                        struct fault *f);
+
+/* Does the device know elements of this type? Floats only. */
+bool kernels_know(enum dtype t);
+
+/* inputs_fill() on the device. */
+enum err kernels_fill(const struct kernels *k, struct seed s, const struct distribution *d,
+                      unsigned tensor, enum dtype t, CUdeviceptr out, int64_t n, struct fault *f);
+
+/* out[i, j] = s_i t_j in[pi(i), sigma(j)]: the signs s and the bijection pi follow from the row key, t and
+ * sigma from the column key; key 0 leaves rows (columns) where and as they are. */
+enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, CUdeviceptr in,
+                        int64_t rows, int64_t columns, uint64_t row_key, uint64_t column_key,
+                        struct fault *f);
+
+/* How many bytes of the range are not `byte`. Waits. */
+enum err kernels_count_other(const struct kernels *k, struct memory_range range, uint8_t byte,
+                             uint64_t *count, struct fault *f);
+
+#endif
