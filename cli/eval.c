@@ -13,6 +13,7 @@
 #include "core/json.h"
 #include "core/submission.h"
 #include "core/util.h"
+#include "evaluator/device.h"
 
 enum { PROBLEM, WORKLOAD, ARCH, DEVICE, LANGUAGE, MODE, LAUNCH, OPTION, SWEEP, SAVE, JSON, ROWS };
 
@@ -157,9 +158,13 @@ int cmd_eval(int argc, char **argv)
     int operand = options_read(&usage, argc, argv, values, &code);
     if (operand < 0)
         return code;
-    const char *file = argv[operand];
+    const char *file = argv[operand], *device = values[DEVICE] ? values[DEVICE] : "cpu";
     struct fault f = {0};
     struct registry registry;
+    if (!device_find(device)) {
+        fault_set(&f, ERR_UNAVAILABLE, "there is no device '%.32s' here; cpu is on every machine", device);
+        return cli_failed("eval", &f);
+    }
     if (registry_load(&registry, home_dir(), &f) != ERR_NONE)
         return cli_failed("eval", &f);
     json_t *body = json_object();

@@ -37,6 +37,10 @@ printf 'abc\377def' >"$TMP/latin.cu"
 exits 'a source that is not UTF-8 is refused here' 1 "$CLI" submit "$TMP/latin.cu"
 exits 'a time that is no number is a usage error' 64 "$CLI" submit --wait --timeout soon "$TMP/latin.cu"
 
+exits 'eval on a device that is not there is a failure' 1 \
+    "$CLI" eval --device gpu "$ROOT/problems/gemm/examples/naive.cu"
+like 'which names it' "$(cat "$TMP/err")" "no device 'gpu' here"
+
 PTXBENCH_TOKEN=secret-secret-secret
 export PTXBENCH_TOKEN
 exits 'a token does not travel over plain http to another host' 1 \
