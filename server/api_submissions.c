@@ -2,6 +2,7 @@
 // Reading submissions: one, and the list.
 #include <string.h>
 
+#include "core/words.h"
 #include "server/answer.h"
 #include "server/api.h"
 #include "server/csv.h"
@@ -57,6 +58,23 @@ static void link_next(struct request *r, const char *next)
         answer_header(r, "Link", text);
 }
 
+static bool is_state(const char *s)
+{
+    return !strcmp(s, "queued") || !strcmp(s, "running") || !strcmp(s, "done");
+}
+
+/* Names of all verdicts, for messages. */
+static const char *verdict_list(struct request *r)
+{
+    struct buf b;
+    buf_init(&b, LIMIT_DETAIL);
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        buf_addf(&b, "%s%s", v ? ", " : "", verdict_name((enum verdict)v));
+    const char *text = b.failed ? "" : request_printf(r, "%s", b.data);
+    buf_release(&b);
+    return text;
+}
+
 static enum err read_filter(struct request *r, struct submission_filter *q)
 {
     int64_t limit;
@@ -72,6 +90,11 @@ static enum err read_filter(struct request *r, struct submission_filter *q)
         .before = request_query(r, "cursor"),
         .limit = (int)limit,
     };
+    if (!e && q->state && !is_state(q->state))
+        e = fault_set(&r->fault, ERR_BAD_PARAMETER, "state must be queued, running or done");
+    if (!e && q->verdict && verdict_find(q->verdict) < 0)
+        e = fault_set(&r->fault, ERR_BAD_PARAMETER, "there is no verdict '%.64s'; there are %s",
+                      q->verdict, verdict_list(r));
     if (!e && q->before && !uuid_is_valid(q->before))
         e = fault_set(&r->fault, ERR_BAD_PARAMETER, "cursor must be one that a Link header gave");
     return e;

@@ -25,6 +25,9 @@ waiting=$ID
 # --- list ---
 is 'the list is 200' "$(http GET /v1/submissions)" 200
 is 'newest first' "$(json '[.items[].label] | join(" ")')" '=waiting," loose wrong second first'
+is 'a verdict that does not exist is refused' "$(http GET '/v1/submissions?verdict=NOPE')" 400
+like 'with those that do' "$(json .detail)" 'PASSED, INCORRECT_NUMERICAL'
+is 'a state that does not exist too' "$(http GET '/v1/submissions?state=over')" 400
 is 'a filter by verdict' "$(http GET '/v1/submissions?verdict=PASSED')$(json '.items | length')" 2003
 is 'a filter by state and label' "$(http GET '/v1/submissions?state=done&label=first')$(json '.items[0].id')" "200$first"
 http GET '/v1/submissions?limit=2&arch=sm_90a' >/dev/null
