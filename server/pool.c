@@ -135,6 +135,12 @@ static void serve(struct pool *p, struct link *l, struct request *r)
     else if (r->db || r->route->without_db)
         e = step(r);
     r->db = NULL;
+    if (e == ERR_DATABASE) { /* what libpq says names hosts and sockets: for the log, not for
+                                strangers */
+        log_warn("a request failed for want of the database", "id=%s detail=\"%s\"", r->id,
+                 r->fault.detail);
+        fault_set(&r->fault, e, "the database cannot be reached; try again soon");
+    }
     r->busy_ms += now_ms() - r->queued_ms;
     if (e)
         answer_problem(r, e);
