@@ -117,9 +117,10 @@ static void line_target(const json_t *d, struct buf *b)
 
 void answer_lines(const json_t *d, struct buf *b)
 {
-    buf_addf(b, "%s %s %s %s on %s: ", text_of(d, "id"), text_of(d, "problem"),
-             text_of(d, "workload"), text_of(d, "arch"), text_of(d, "device"));
-    buf_addf(b, "%s\n", text_of(d, "label"));
+    const char *label = text_of(d, "label");
+    buf_addf(b, "%s %s %s %s on %s%s%s\n", text_of(d, "id"), text_of(d, "problem"),
+             text_of(d, "workload"), text_of(d, "arch"), text_of(d, "device"), *label ? ": " : "",
+             label);
     line_state(d, b);
     line_speed(d, b);
     line_target(d, b);
