@@ -160,7 +160,9 @@ static bool check_source(const char *source, size_t len, struct faults *faults)
                       : len > LIMIT_SOURCE         ? "must be at most 1 MiB"
                       : memchr(source, '\0', len)  ? "must not hold a NUL"
                       : !text_is_utf8(source, len) ? "must be UTF-8"
-                                                   : NULL;
+                      : len >= 3 && !memcmp(source, "\xef\xbb\xbf", 3)
+                          ? "must not begin with a byte order mark"
+                          : NULL;
     if (why)
         faults_add(faults, "$.source", "%s", why);
     return !why;

@@ -234,6 +234,7 @@ static void bad_bare_sources(void **state)
         {"a\0b", 3, "must not hold a NUL"},
         {"a\xff", 2, "must be UTF-8"},
         {"\xed\xa0\x80", 3, "must be UTF-8"},
+        {"\xef\xbb\xbf.version 8.0", 15, "must not begin with a byte order mark"},
     };
     json_t *query = quoted("{'problem': 'gemm', 'arch': 'sm_90a'}");
     struct faults faults = {0};
