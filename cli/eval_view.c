@@ -51,7 +51,10 @@ void view_event(void *arg, const json_t *event)
         return;
     bool skipped = !strcmp(state, "skipped"), passed = !strcmp(state, "passed");
     fprintf(out, "  %-9s %s%-8s%s", text_of(event, "stage"),
-            paint(out, skipped ? DIM : passed ? GREEN : RED), state, paint(out, PLAIN));
+            paint(out, skipped  ? DIM
+                       : passed ? GREEN
+                                : RED),
+            state, paint(out, PLAIN));
     if (skipped)
         fprintf(out, "%12s %s%s%s", "", paint(out, DIM), text_of(event, "detail"),
                 paint(out, PLAIN));
@@ -98,10 +101,13 @@ static void print_tensor(FILE *out, const json_t *trial, const json_t *t)
     bool paper = json_is_true(json_object_get(t, "paper"));
     const json_t *bad = json_object_get(t, "first_bad"), *hint;
     size_t i;
-    fprintf(out, "  %-9s %s: max abs %.3g, max rel %.3g, excess over rounding %.2g%s\n",
-            text_of(trial, "distribution"), text_of(t, "name"), number_of(t, "max_abs"),
-            number_of(t, "max_rel"), number_of(t, "excess"),
-            json_is_true(json_object_get(t, "exact")) ? ", every bit right" : "");
+    fprintf(out, "  %-9s %s: ", text_of(trial, "distribution"), text_of(t, "name"));
+    if (json_is_null(json_object_get(t, "max_abs")))
+        fprintf(out, "no element is finite\n");
+    else
+        fprintf(out, "max abs %.3g, max rel %.3g, excess over rounding %.2g%s\n",
+                number_of(t, "max_abs"), number_of(t, "max_rel"), number_of(t, "excess"),
+                json_is_true(json_object_get(t, "exact")) ? ", every bit right" : "");
     if (!paper) {
         const size_t shape = JSON_ENCODE_ANY | JSON_REAL_PRECISION(7);
         char *got = json_dumps(json_object_get(bad, "got"), shape);
@@ -133,26 +139,29 @@ static void print_fault(FILE *out, const json_t *report)
     const char *key;
     size_t i;
     json_array_foreach(json_object_get(report, "faults"), i, fault)
-        json_object_foreach((json_t *)fault, key, value) {
-            char *text = json_is_string(value) ? strdup(json_string_value(value))
-                                               : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-            if (text && *text && strcmp(key, "detail") != 0) {
-                text_sanitize(text);
-                fprintf(out, "    %-12s %s\n", key, text);
-            }
-            free(text);
+        json_object_foreach((json_t *)fault, key, value)
+    {
+        char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                           : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        if (text && *text && strcmp(key, "detail") != 0) {
+            text_sanitize(text);
+            fprintf(out, "    %-12s %s\n", key, text);
         }
+        free(text);
+    }
 }
 
 static void print_figures(FILE *out, const json_t *report)
 {
     const json_t *kernel, *warning, *target = json_object_get(report, "target");
     size_t i;
-    json_array_foreach(json_object_get(report, "kernels"), i, kernel)
-        if (json_is_number(json_object_get(kernel, "registers"))) /* known to an assembler only */
-            fprintf(out, "  kernel    %s: %.0f registers, %.0f bytes shared, %.0f bytes spilled\n",
-                    text_of(kernel, "name"), number_of(kernel, "registers"),
-                    number_of(kernel, "shared_bytes"), number_of(kernel, "spill_store_bytes"));
+    json_array_foreach(
+        json_object_get(report, "kernels"), i,
+        kernel) if (json_is_number(json_object_get(kernel,
+                                                   "registers"))) /* known to an assembler only */
+        fprintf(out, "  kernel    %s: %.0f registers, %.0f bytes shared, %.0f bytes spilled\n",
+                text_of(kernel, "name"), number_of(kernel, "registers"),
+                number_of(kernel, "shared_bytes"), number_of(kernel, "spill_store_bytes"));
     json_array_foreach(json_object_get(json_object_get(report, "compile"), "warnings"), i, warning)
         fprintf(out, "  warning   %s\n", text_of(warning, "text"));
     if (json_is_object(json_object_get(report, "counts")))

@@ -12,6 +12,12 @@ static json_t *number(double v)
     return json_string(isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
 }
 
+/* Errors are over elements that are finite on both sides: with none there is nothing to say. */
+static json_t *measured(const struct compare_result *r, double v)
+{
+    return r->nan + r->inf < r->elements ? number(v) : json_null();
+}
+
 static json_t *index_of(const struct compare_task *t, int64_t flat)
 {
     json_t *index = json_array();
@@ -43,10 +49,10 @@ json_t *compare_json(const struct compare_task *task, const struct compare_resul
 {
     json_t *out = json_pack(
         "{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:b}", "name", task->name, "max_abs",
-        number(r->max_abs), "max_rel", number(r->max_rel), "bad", (json_int_t)r->bad, "elements",
-        (json_int_t)r->elements, "nonfinite", (json_int_t)(r->nan + r->inf), "unwritten",
-        (json_int_t)r->unwritten, "mismatches", (json_int_t)r->mismatches, "excess",
-        number(r->excess), "paper", r->paper, "exact", r->exact);
+        measured(r, r->max_abs), "max_rel", measured(r, r->max_rel), "bad", (json_int_t)r->bad,
+        "elements", (json_int_t)r->elements, "nonfinite", (json_int_t)(r->nan + r->inf),
+        "unwritten", (json_int_t)r->unwritten, "mismatches", (json_int_t)r->mismatches, "excess",
+        measured(r, r->excess), "paper", r->paper, "exact", r->exact);
     json_object_set_new(out, "strict",
                         task->rule.excess_max > 0 || task->rule.exact ? json_boolean(r->strict)
                                                                       : json_null());

@@ -26,6 +26,7 @@
  *       "tensors": [{"name": "C", "max_abs", "max_rel", "bad", "elements", "nonfinite",
  *         "unwritten", "mismatches", "excess", "paper", "exact", "strict": true | false | null,
  *         "hints": ["…"],
+ *         (max_abs, max_rel and excess are null where no element is finite)
  *         if bad:         "first_bad": {"index": [i, j], "got", "want"},
  *                         "bad_box": {"rows": [a, b], "columns": [a, b]},
  *         if not strict:  "worst_tile": {"row", "column", "excess"}, "worst_row": {…},

@@ -101,7 +101,9 @@ static struct compare_result judge(bool exact)
     assert_int_equal(compare(&task, &r, NULL), ERR_NONE);
     json_t *json = compare_json(&task, &r);
     assert_non_null(json);
-    assert_non_null(json_object_get(json, "max_abs"));
+    bool nothing_finite = r.nan + r.inf == r.elements;
+    assert_int_equal(json_is_null(json_object_get(json, "max_abs")), nothing_finite);
+    assert_int_equal(json_is_null(json_object_get(json, "excess")), nothing_finite);
     json_decref(json);
     return r;
 }
@@ -217,6 +219,16 @@ static void non_finite_values_are_bad(void **state)
     assert_int_equal(r.first_bad, 7);
 }
 
+static void an_output_without_a_finite_element_has_no_error_to_show(void **state)
+{
+    (void)state;
+    make_inputs(&normal);
+    memset(out, 0xff, sizeof(out));
+    struct compare_result r = judge(false);
+    assert_int_equal(r.nan, r.elements); /* judge() looks at what is shown */
+    assert_false(r.paper);
+}
+
 static void zeros_have_no_sign(void **state)
 {
     (void)state;
@@ -292,6 +304,7 @@ int main(void)
         cmocka_unit_test(integers_demand_every_bit),
         cmocka_unit_test(one_element_is_enough),
         cmocka_unit_test(non_finite_values_are_bad),
+        cmocka_unit_test(an_output_without_a_finite_element_has_no_error_to_show),
         cmocka_unit_test(zeros_have_no_sign),
         cmocka_unit_test(guesses_name_the_cause),
         cmocka_unit_test(leading_dimensions_are_counted_through),
