@@ -44,7 +44,8 @@ bench_one()
 bench_commit()
 {
     local dirty=''
-    git -C "$ROOT" diff --quiet HEAD 2>/dev/null || dirty=+changes
+    # the results of the topics before this one are no change of what is measured
+    git -C "$ROOT" diff --quiet HEAD -- . ':!tests/*/results' 2>/dev/null || dirty=+changes
     printf '%s%s' "$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)" "$dirty"
 }
 
