@@ -45,7 +45,7 @@ bench_commit()
 {
     local dirty=''
     # the results of the topics before this one are no change of what is measured
-    git -C "$ROOT" diff --quiet HEAD -- . ':!tests/*/results' 2>/dev/null || dirty=+changes
+    git -C "$ROOT" diff --quiet HEAD -- . ':!tests/*/results/*' 2>/dev/null || dirty=+changes
     printf '%s%s' "$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)" "$dirty"
 }
 
