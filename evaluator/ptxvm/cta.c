@@ -204,7 +204,7 @@ struct cta *cta_new(struct worker *worker, uint64_t linear)
     bool ok = c->shared && c->warps;
     if (ok)
         memset(c->shared, SHARED_POISON, room);
-    for (; ok && c->warp_count < run->warps; c->warp_count += ok)
+    for (; ok && c->warp_count < run->warps; c->warp_count++) /* one half made is released too */
         ok = warp_init(&c->warps[c->warp_count], c, c->warp_count);
     c->live_warps = c->warp_count;
     if (ok)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory: vectors, widths, generic addresses, local arrays, constants and initialisers, atomics
  * under contention, counts, and the interface the evaluator uses. */
+#include "core/limits.h"
 #include "tests/unit/ptxvm_kit.h"
 
 #include "evaluator/ptxvm/floats.h"
@@ -321,15 +322,21 @@ static void every_ceiling_ends_cleanly(void **state)
                  "mov.u32 %r0, %tid.x; {.param .b32 a; .param .b32 r; st.param.b32 [a], %r0;"
                  "call (r), f, (a); ld.param.b32 %r1, [r];} bar.sync 0; ret;}";
     bool fits = false, starves = false;
-    for (size_t max = 1; max < 2 << 20; max += max / 8 + 1) {
+    /* With one host thread in steps small enough that each charge is the one to fail, with two in
+     * coarse ones. */
+    for (size_t max = 1, threads = 1; threads <= 2; max += threads == 1 ? KIB : max / 8 + 1) {
         struct kit k;
-        kit_open(&k, ptx, &(struct ptxvm_options){.memory_max = max, .threads = 2});
+        kit_open(&k, ptx, &(struct ptxvm_options){.memory_max = max, .threads = (int)threads});
         uint64_t p[1] = {0};
         enum ptxvm_status s = kit_run(&k, 4, 64, 0, p, 1);
         assert_true(s == PTXVM_OK || s == PTXVM_NO_MEMORY || s == PTXVM_LAUNCH);
         fits |= s == PTXVM_OK;
         starves |= s == PTXVM_NO_MEMORY;
         kit_close(&k);
+        if (max > (threads == 1 ? 256 * KIB : 2 * MIB)) {
+            max = 0;
+            threads++;
+        }
     }
     assert_true(fits && starves);
 }
