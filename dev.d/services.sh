@@ -113,18 +113,19 @@ service_died()
     service_start "$name" "$delay"
 }
 
-# Until Ctrl-C or ./dev down.
+# Until Ctrl-C or ./dev down. Looks rather than waits: `wait -n` never tells of a child that ended while
+# this shell was busy with another.
 services_watch()
 {
-    local name status ended
+    local name status
     while [ -z "$STOPPING" ]; do
-        status=0 ended=''
-        wait -n -p ended "${SERVICE_PID[@]}" 2>/dev/null || status=$?
-        [ -z "$STOPPING" ] || break
         for name in "${SERVICES[@]}"; do
-            if [ "${SERVICE_PID[$name]}" = "$ended" ]; then
+            if [ -z "$STOPPING" ] && ! service_alive "$name"; then
+                status=0
+                wait "${SERVICE_PID[$name]}" 2>/dev/null || status=$?
                 service_died "$name" "$status"
             fi
         done
+        sleep 0.3 || true
     done
 }
