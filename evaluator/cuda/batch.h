@@ -9,7 +9,7 @@
 
 #include "evaluator/cuda/baseline.h"
 #include "evaluator/cuda/launch.h"
-#include "evaluator/cuda/wire.h"
+#include "evaluator/wire.h"
 
 enum batch_side { BATCH_BASELINE, BATCH_CANDIDATE, BATCH_EMPTY };
 

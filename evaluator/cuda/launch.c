@@ -7,7 +7,7 @@
 
 #include "evaluator/cuda/launch_bind.h"
 #include "evaluator/cuda/module.h"
-#include "evaluator/cuda/wire.h"
+#include "evaluator/wire.h"
 
 /* Parameters of all launches for one slot; allocated when it is bound. */
 struct binding {

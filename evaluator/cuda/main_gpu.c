@@ -14,7 +14,7 @@
 #include "core/log.h"
 #include "core/util.h"
 #include "evaluator/cuda/runner.h"
-#include "evaluator/cuda/wire.h"
+#include "evaluator/wire.h"
 
 static const struct {
     const char *name;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the runner and the verifier have in common: one submission's plan, module and slots in a process of
- * its own, served over evaluator/cuda/wire.h. A role is a table of operations on top of "open" and "slot". */
+ * its own, served over evaluator/wire.h. A role is a table of operations on top of "open" and "slot". */
 #ifndef EVALUATOR_CUDA_SESSION_H
 #define EVALUATOR_CUDA_SESSION_H
 
 #include "core/arch.h"
 #include "evaluator/cuda/baseline.h"
 #include "evaluator/cuda/launch.h"
-#include "evaluator/cuda/wire.h"
+#include "evaluator/wire.h"
 
 struct session {
     int fd;                       /* to the keeper */

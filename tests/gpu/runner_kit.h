@@ -19,7 +19,7 @@
 #include "core/util.h"
 #include "evaluator/compile.h"
 #include "evaluator/cuda/memory.h"
-#include "evaluator/cuda/wire.h"
+#include "evaluator/wire.h"
 
 enum { KIT_GPU_MISSING = 77, KIT_ANSWER_MS = 60000, KIT_TENSORS = 3 };
 

@@ -17,7 +17,7 @@
 #ifdef HAVE_CUDA
 
 #include "core/util.h"
-#include "evaluator/cuda/wire.h"
+#include "evaluator/wire.h"
 
 enum { SOON_MS = 2000 };
 

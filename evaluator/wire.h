@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the keeper talks to a runner or a verifier: frames of core/frame.h over a Unix stream socket, file
- * descriptors riding on the first byte of the frame that names them. The child finds its end as
- * descriptor WIRE_FD; stdin is /dev/null, stdout and stderr are a pipe that the keeper reads and caps
+ * Frames of core/frame.h over a Unix stream socket, file descriptors riding on the first byte of the frame
+ * that names them. What a worker says to a keeper is in evaluator/keeper.h; here is how the keeper talks to
+ * a runner or a verifier. The child finds its end as descriptor WIRE_FD; stdin is /dev/null, stdout and stderr are a pipe that the keeper reads and caps
  * (printf of kernels, texts of assertions).
  *
  * The child speaks first, once it is warm and confined: FRAME_EVENT
@@ -39,8 +39,8 @@
  *        Result: {"us": [[n times] per launch of the plan]}; scratch zeroing counts to launch 0.
  *   {"op": "count", "slot": i}    verifier only; its result is evaluator/cuda/verifier.h's.
  *   {"op": "done"}                no result; the child ends with status 0. */
-#ifndef EVALUATOR_CUDA_WIRE_H
-#define EVALUATOR_CUDA_WIRE_H
+#ifndef EVALUATOR_WIRE_H
+#define EVALUATOR_WIRE_H
 
 #include <jansson.h>
 #include <stdbool.h>

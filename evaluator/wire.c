@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluator/cuda/wire.h"
+#include "evaluator/wire.h"
 
 #include <errno.h>
 #include <poll.h>
