@@ -1,0 +1,200 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Metrics over turns, the paper's own: integers and sorted speedups leave here, C makes rates of them. A
+-- turn counts in the denominator whether it was recorded or not: `of` is trajectories times turns.
+
+-- The cells that a reader asks for; null: any.
+CREATE OR REPLACE FUNCTION cells_chosen(p_origin text, p_model text, p_device_model text, p_problem text,
+                                        p_workload text, p_condition text)
+RETURNS SETOF cells LANGUAGE sql STABLE AS $$
+    SELECT * FROM cells
+     WHERE (p_origin IS NULL OR origin = p_origin) AND (p_model IS NULL OR model = p_model)
+       AND (p_device_model IS NULL OR device_model = p_device_model)
+       AND (p_problem IS NULL OR problem = p_problem) AND (p_workload IS NULL OR workload = p_workload)
+       AND (p_condition IS NULL OR condition = p_condition)
+$$;
+
+CREATE OR REPLACE FUNCTION cell_json(c cells) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object('cell', c.id, 'origin', c.origin, 'model', c.model,
+                              'device_model', c.device_model, 'problem', c.problem,
+                              'workload', c.workload, 'condition', nullif(c.condition, ''))
+$$;
+
+-- Per cell and limit T: what the turns 0 … T-1 come to, whole and by variant. Reads only the rollup.
+CREATE OR REPLACE FUNCTION turn_correctness(p_limits int[], p_origin text, p_model text,
+                                            p_device_model text, p_problem text, p_workload text,
+                                            p_condition text)
+RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
+BEGIN
+    RETURN jsonb_build_object('items', (
+        WITH chosen AS (
+            SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
+                                       p_condition)),
+        by_turn AS (
+            SELECT k.cell_id, k.variant, k.n, sum(k.turns) AS turns, sum(k.correct) AS correct,
+                   sum(k.inst_true) AS inst_true, sum(k.inst_unknown) AS inst_unknown,
+                   max(k.best) AS best, max(k.best_inst) AS best_inst
+              FROM turn_counts k WHERE k.cell_id IN (SELECT id FROM chosen)
+             GROUP BY k.cell_id, k.variant, k.n),
+        by_variant AS (
+            SELECT v.cell_id, l.t, v.variant, v.trajectories * l.t AS of,
+                   coalesce(sum(b.turns), 0) AS turns, coalesce(sum(b.correct), 0) AS correct,
+                   coalesce(sum(b.inst_true), 0) AS inst_true,
+                   coalesce(sum(b.inst_unknown), 0) AS inst_unknown,
+                   max(b.best) AS best, max(b.best_inst) AS best_inst
+              FROM variant_counts v
+              CROSS JOIN unnest(p_limits) AS l(t)
+              LEFT JOIN by_turn b ON b.cell_id = v.cell_id AND b.variant = v.variant AND b.n < l.t
+             WHERE v.cell_id IN (SELECT id FROM chosen) AND v.trajectories > 0
+             GROUP BY v.cell_id, l.t, v.variant, v.trajectories),
+        by_limit AS (
+            SELECT v.cell_id, v.t, jsonb_build_object(
+                       'turns', v.t, 'of', sum(v.of), 'recorded', sum(v.turns), 'correct', sum(v.correct),
+                       'target', coalesce(max(o.target_turns), sum(v.inst_true)),
+                       'unknown', sum(v.inst_unknown), 'target_source', max(o.source),
+                       'best', max(v.best), 'best_target', max(v.best_inst),
+                       'variants', jsonb_agg(jsonb_build_object(
+                           'variant', v.variant, 'of', v.of, 'correct', v.correct, 'target', v.inst_true,
+                           'best', v.best, 'best_target', v.best_inst) ORDER BY v.variant)) AS document
+              FROM by_variant v
+              LEFT JOIN overrides o ON o.cell_id = v.cell_id AND o.turn_limit = v.t
+             GROUP BY v.cell_id, v.t)
+        SELECT coalesce(jsonb_agg(x.item ORDER BY x.problem, x.workload, x.device_model, x.origin DESC,
+                                                  x.model, x.condition), '[]')
+          FROM (SELECT c.*, cell_json(c) || jsonb_build_object('at', (
+                           SELECT jsonb_agg(l.document ORDER BY l.t) FROM by_limit l WHERE l.cell_id = c.id))
+                       AS item
+                  FROM chosen c WHERE EXISTS (SELECT FROM by_limit l WHERE l.cell_id = c.id)) x));
+END $$;
+
+-- The step curves of Fast_p for up to p_most cells: per variant the sorted speedups of correct turns, all and
+-- those with target instructions. Over 20,000 turns of a cell they are 2,048 quantiles, `exact` is false, and
+-- `correct` and `target` still say how many there are.
+CREATE OR REPLACE FUNCTION fast_p_speedups(p_cell bigint, p_variant int, p_turns int, p_target boolean,
+                                           p_exact boolean)
+RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT CASE WHEN p_exact OR count(*) <= 2048
+                        THEN coalesce(to_jsonb(array_agg(t.speedup ORDER BY t.speedup)), '[]')
+                        ELSE to_jsonb(percentile_disc((SELECT array_agg((i - 0.5) / 2048)
+                                                         FROM generate_series(1, 2048) AS i))
+                                      WITHIN GROUP (ORDER BY t.speedup)) END
+              FROM turns t
+             WHERE t.counted AND t.cell_id = p_cell AND t.variant = p_variant AND t.n < p_turns
+               AND t.speedup IS NOT NULL AND (t.inst OR NOT p_target));
+END $$;
+
+CREATE OR REPLACE FUNCTION fast_p(p_turns int, p_most int, p_origin text, p_model text, p_device_model text,
+                                  p_problem text, p_workload text, p_condition text)
+RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
+BEGIN
+    RETURN jsonb_build_object('items', (
+        WITH chosen AS (
+            SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
+                                       p_condition)
+             ORDER BY problem, workload, device_model, origin DESC, model, condition LIMIT p_most),
+        sized AS (
+            SELECT c.id, coalesce((SELECT sum(k.turns) FROM turn_counts k WHERE k.cell_id = c.id), 0) <= 20000
+                       AS exact
+              FROM chosen c)
+        SELECT coalesce(jsonb_agg(cell_json(c) || jsonb_build_object('turns', p_turns, 'exact', s.exact,
+                   'variants', (SELECT jsonb_agg(jsonb_build_object(
+                       'variant', v.variant, 'of', v.trajectories * p_turns,
+                       'correct', (SELECT coalesce(sum(k.correct), 0) FROM turn_counts k
+                                    WHERE k.cell_id = c.id AND k.variant = v.variant AND k.n < p_turns),
+                       'target', (SELECT coalesce(sum(k.inst_true), 0) FROM turn_counts k
+                                   WHERE k.cell_id = c.id AND k.variant = v.variant AND k.n < p_turns),
+                       'speedups', fast_p_speedups(c.id, v.variant, p_turns, false, s.exact),
+                       'speedups_target', fast_p_speedups(c.id, v.variant, p_turns, true, s.exact))
+                       ORDER BY v.variant)
+                       FROM variant_counts v WHERE v.cell_id = c.id AND v.trajectories > 0))
+                   ORDER BY c.problem, c.workload, c.device_model, c.origin DESC, c.model, c.condition), '[]')
+          FROM chosen c JOIN sized s ON s.id = c.id
+         WHERE EXISTS (SELECT FROM variant_counts v WHERE v.cell_id = c.id AND v.trajectories > 0)));
+END $$;
+
+-- Labels per turn, changes from one turn's label to the next one's, and medians of reasoning tokens.
+CREATE OR REPLACE FUNCTION turn_transitions(p_most int, p_origin text, p_model text, p_device_model text,
+                                            p_problem text, p_workload text, p_condition text)
+RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
+BEGIN
+    RETURN jsonb_build_object('items', (
+        WITH chosen AS (
+            SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
+                                       p_condition)
+             ORDER BY problem, workload, device_model, origin DESC, model, condition LIMIT p_most)
+        SELECT coalesce(jsonb_agg(cell_json(c) || jsonb_build_object(
+                   'labels', (SELECT coalesce(jsonb_agg(jsonb_build_object('n', n, 'label', label,
+                                                  'turns', turns) ORDER BY n, label), '[]')
+                                FROM (SELECT n, label, sum(turns) AS turns FROM turn_counts
+                                       WHERE cell_id = c.id GROUP BY n, label) x),
+                   'transitions', (SELECT coalesce(jsonb_agg(jsonb_build_object('n', n, 'from', prev_label,
+                                                  'to', label, 'turns', turns)
+                                                  ORDER BY n, prev_label, label), '[]')
+                                FROM (SELECT n, prev_label, label, sum(turns) AS turns FROM turn_counts
+                                       WHERE cell_id = c.id AND prev_label <> ''
+                                       GROUP BY n, prev_label, label) x),
+                   'reasoning', (SELECT coalesce(jsonb_agg(jsonb_build_object('n', n, 'median_tokens', median)
+                                                  ORDER BY n), '[]')
+                                FROM (SELECT n, percentile_cont(0.5) WITHIN GROUP (ORDER BY reasoning_tokens)
+                                             AS median
+                                        FROM turns WHERE counted AND cell_id = c.id
+                                                     AND reasoning_tokens IS NOT NULL GROUP BY n) x))
+                   ORDER BY c.problem, c.workload, c.device_model, c.origin DESC, c.model, c.condition), '[]')
+          FROM chosen c));
+END $$;
+
+-- Takes published turns in: {"source": "…", "turns_per_trajectory": 8, "cells": [{"key", "model", …}],
+-- "runs": [{"name", "trajectories": [{"n", "variant", "cell": key | null, "left_out"}]}],
+-- "turns": [[run name, trajectory, n, label, correct, inst, speedup, reasoning tokens]],
+-- "overrides": [{"cell": key, "turns", "target", "source"}]}. What was imported before is replaced, in one
+-- transaction. Returns how much of each there is now.
+CREATE OR REPLACE FUNCTION published_import(p jsonb) RETURNS jsonb LANGUAGE plpgsql SET work_mem = '64MB' AS $$
+BEGIN
+    DELETE FROM turns t USING runs r WHERE r.id = t.run_id AND r.origin = 'published';
+    DELETE FROM runs WHERE origin = 'published';
+    DELETE FROM cells WHERE origin = 'published';
+
+    CREATE TEMP TABLE new_cells ON COMMIT DROP AS
+    SELECT c.* FROM jsonb_to_recordset(p->'cells')
+        AS c(key text, model text, device_model text, problem text, workload text, condition text);
+    INSERT INTO cells (origin, model, device_model, problem, workload, condition)
+    SELECT 'published', model, device_model, problem, workload, coalesce(condition, '') FROM new_cells;
+    CREATE TEMP TABLE cell_keys ON COMMIT DROP AS
+    SELECT n.key, c.id FROM new_cells n
+      JOIN cells c ON c.origin = 'published' AND c.model = n.model AND c.device_model = n.device_model
+                  AND c.problem = n.problem AND c.workload = n.workload
+                  AND c.condition = coalesce(n.condition, '');
+
+    INSERT INTO runs (origin, name, source, turns)
+    SELECT 'published', r.name, p->>'source', (p->>'turns_per_trajectory')::int
+      FROM jsonb_to_recordset(p->'runs') AS r(name text);
+    INSERT INTO trajectories (run_id, n, variant, cell_id, left_out)
+    SELECT x.id, t.n, t.variant, k.id, t.left_out
+      FROM jsonb_to_recordset(p->'runs') AS r(name text, trajectories jsonb)
+      JOIN runs x ON x.origin = 'published' AND x.name = r.name
+      CROSS JOIN LATERAL jsonb_to_recordset(r.trajectories)
+                 AS t(n int, variant int, cell text, left_out text)
+      LEFT JOIN cell_keys k ON k.key = t.cell;
+    INSERT INTO turns (run_id, trajectory, n, cell_id, variant, label, prev_label, correct, inst, speedup,
+                       reasoning_tokens)
+    SELECT x.id, y.trajectory, y.n, t.cell_id, t.variant, y.label,
+           coalesce(lag(y.label) OVER (PARTITION BY x.id, y.trajectory ORDER BY y.n), ''), y.correct, y.inst,
+           y.speedup, y.reasoning
+      FROM (SELECT e->>0 AS run, (e->>1)::int AS trajectory, (e->>2)::int AS n, e->>3 AS label,
+                   (e->>4)::boolean AS correct, (e->>5)::boolean AS inst, (e->>6)::float8 AS speedup,
+                   (e->>7)::int AS reasoning
+              FROM jsonb_array_elements(p->'turns') e) y
+      JOIN runs x ON x.origin = 'published' AND x.name = y.run
+      JOIN trajectories t ON t.run_id = x.id AND t.n = y.trajectory;
+    INSERT INTO overrides (cell_id, turn_limit, target_turns, source)
+    SELECT k.id, o.turns, o.target, o.source
+      FROM jsonb_to_recordset(p->'overrides') AS o(cell text, turns int, target bigint, source text)
+      JOIN cell_keys k ON k.key = o.cell;
+    RETURN jsonb_build_object(
+        'cells', (SELECT count(*) FROM cells WHERE origin = 'published'),
+        'runs', (SELECT count(*) FROM runs WHERE origin = 'published'),
+        'trajectories', (SELECT count(*) FROM trajectories t JOIN runs r ON r.id = t.run_id
+                          WHERE r.origin = 'published'),
+        'turns', (SELECT count(*) FROM turns t JOIN runs r ON r.id = t.run_id WHERE r.origin = 'published'),
+        'overrides', (SELECT count(*) FROM overrides));
+END $$;
