@@ -21,7 +21,8 @@
  *
  * A connection carries, client to keeper, FRAME_REQUEST:
  *   {"op": "open", "problem", "workload", "arch", "launch": plan document,
- *    "symbols": {name expression: symbol}}   followed by one FRAME_CUBIN
+ *    "symbols": {name expression: symbol}}   followed by one FRAME_CUBIN; answered once it is this
+ *                                            connection's turn and its inputs are made
  *   {"op": "check", "ms": wall time for one run of the plan}
  *   {"op": "time", "ms": wall time for one batch}
  *   {"op": "verify", "ms": wall time for the counted run}
@@ -38,14 +39,15 @@
  * A verdict other than PASSED ends the submission: the caller closes the connection. "check" may be
  * followed by "time" and that by "verify"; "verify" may follow "check" as well. If the connection closes
  * in the middle of an operation, the keeper kills what runs for it. INFRA_ERROR with "sick": true says
- * that the keeper has lost its own context and is about to end; its owner starts another. */
+ * that the keeper has lost its own context and is about to end; its owner starts another. A client takes
+ * a keeper that has its turn for hung when it says nothing for four times "ms" and a minute. */
 #ifndef EVALUATOR_KEEPER_H
 #define EVALUATOR_KEEPER_H
 
 #include <jansson.h>
 #include <sys/types.h>
 
-#include "core/err.h"
+#include "core/frame.h"
 
 struct keeper {
     pid_t pid;      /* 0: none */
@@ -54,18 +56,22 @@ struct keeper {
     int ordinal;    /* of the device */
     json_t *device; /* of its "ready" event; NULL until then */
     json_t *health; /* its latest "health" event, or NULL */
+    struct frame_reader said;
 };
 
-/* Spawns the keeper of device `ordinal`. ERR_UNAVAILABLE if the program is not there. */
+/* Spawns the keeper of device `ordinal`: a group of its own, stdin empty, its stdout and stderr our
+ * stderr, path variables for an environment. ERR_UNAVAILABLE if the program is not there. */
 enum err keeper_start(struct keeper *k, int ordinal, struct fault *f);
 
 /* Waits until it is ready. ERR_UNAVAILABLE with its own words if it cannot be; ERR_DEADLINE. */
 enum err keeper_wait(struct keeper *k, int64_t timeout_ms, struct fault *f);
 
-/* Reads what it has said without waiting. ERR_UNAVAILABLE: it is gone, or about to be. */
+/* Reads what it has said without waiting. ERR_UNAVAILABLE: it is gone, or about to be; ERR_BAD_REQUEST:
+ * what it says makes no sense. Either way nothing is left but keeper_stop. */
 enum err keeper_listen(struct keeper *k, struct fault *f);
 
-/* A new connection; `*fd` is the caller's, close-on-exec. */
+/* A new connection; `*fd` is the caller's, close-on-exec. It may be had before the keeper is ready: then
+ * it waits for it. */
 enum err keeper_connect(struct keeper *k, int *fd, struct fault *f);
 
 /* Ends it, with everything it has started. Safe on {0}. */
