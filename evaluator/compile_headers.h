@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Headers handed to NVRTC from memory: what it lacks (arch/shims) and our own device headers
- * (arch/<arch>/ptx, as "ptxbench/<name>"). Read before confinement. */
+ * (core/pack.h, as "ptxbench/<name>"). Read before confinement. */
 #ifndef EVALUATOR_COMPILE_HEADERS_H
 #define EVALUATOR_COMPILE_HEADERS_H
 
