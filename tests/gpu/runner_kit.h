@@ -186,7 +186,8 @@ static inline bool kit_ok(json_t *answer)
     return ok;
 }
 
-static inline bool kit_start(struct kit_runner *r)
+/* Starts the program in one of its roles, "runner" or "verifier". */
+static inline bool kit_start_as(struct kit_runner *r, const char *role)
 {
     int ends[2];
     char path[512];
@@ -201,7 +202,7 @@ static inline bool kit_start(struct kit_runner *r)
             fcntl(WIRE_FD, F_SETFD, 0);
         else
             dup2(ends[1], WIRE_FD);
-        char *argv[] = {path, (char *)(uintptr_t) "runner", (char *)(uintptr_t) "--device",
+        char *argv[] = {path, (char *)(uintptr_t)role, (char *)(uintptr_t) "--device",
                         (char *)(uintptr_t) "0", NULL};
         char home[600];
         snprintf(home, sizeof(home), "PTXBENCH_HOME=%s", home_dir());
@@ -214,6 +215,11 @@ static inline bool kit_start(struct kit_runner *r)
     r->event = kit_receive(r);
     const char *kind = json_string_value(json_object_get(r->event, "kind"));
     return kind && !strcmp(kind, "ready");
+}
+
+static inline bool kit_start(struct kit_runner *r)
+{
+    return kit_start_as(r, "runner");
 }
 
 static inline int kit_stop(struct kit_runner *r)
