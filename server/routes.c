@@ -13,6 +13,7 @@
 #define TEXT "text/plain"
 
 #define FIELDS "problem workload arch device language mode label method options visibility"
+#define CELLS "origin model device problem workload condition format"
 
 const struct route routes[] = {
     {METHOD_POST, "/v1/submissions", submissions_create, .need = NEED_SUBMIT, .body = LIMIT_BODY,
@@ -50,6 +51,13 @@ const struct route routes[] = {
     {METHOD_GET, "/v1/leaderboard", leaderboard_get, .answer = JSON,
      .query = "problem workload arch device epoch limit format",
      .summary = "the board of one workload on one architecture"},
+    {METHOD_GET, "/v1/metrics/turn_correctness", turn_correctness_get, .answer = JSON,
+     .query = "turns " CELLS, .summary = "correct turns and best speedup per model and problem"},
+    {METHOD_GET, "/v1/metrics/fast_p", fast_p_get, .answer = JSON,
+     .query = "turns p curves limit " CELLS,
+     .summary = "Fast_p: share of turns that are correct and faster than p"},
+    {METHOD_GET, "/v1/metrics/transitions", transitions_get, .answer = JSON,
+     .query = "limit " CELLS, .summary = "labels per turn and how they follow each other"},
     {METHOD_GET, "/v1/queue", queue_get, .answer = JSON,
      .summary = "lanes: waiting, running, health"},
     {METHOD_GET, "/v1/workers", workers_get, .answer = JSON, .summary = "workers and what they do"},

@@ -70,10 +70,10 @@ CREATE TABLE turn_counts (
     n            integer NOT NULL,
     label        text NOT NULL,
     prev_label   text NOT NULL,
-    turns        bigint NOT NULL,
-    correct      bigint NOT NULL,
-    inst_true    bigint NOT NULL,                  -- correct and target instructions executed
-    inst_unknown bigint NOT NULL,                  -- correct and not known
+    turns        integer NOT NULL,
+    correct      integer NOT NULL,
+    inst_true    integer NOT NULL,                 -- correct and target instructions executed
+    inst_unknown integer NOT NULL,                 -- correct and not known
     best         float8,
     best_inst    float8,
     PRIMARY KEY (cell_id, variant, n, label, prev_label)
@@ -82,7 +82,7 @@ CREATE TABLE turn_counts (
 CREATE TABLE variant_counts (
     cell_id      bigint NOT NULL REFERENCES cells ON DELETE CASCADE,
     variant      integer NOT NULL,
-    trajectories bigint NOT NULL,
+    trajectories integer NOT NULL,
     PRIMARY KEY (cell_id, variant)
 ) WITH (fillfactor = 70);
 

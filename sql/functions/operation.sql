@@ -163,7 +163,9 @@ BEGIN
       FROM jobs j WHERE j.state = 'running' AND j.lease_until < now() - interval '10 minutes'
     UNION ALL
     SELECT 'events numbered past their submission''s rev', count(*)
-      FROM events e JOIN submissions s ON s.id = e.topic WHERE e.seq > s.rev;
+      FROM events e JOIN submissions s ON s.id = e.topic WHERE e.seq > s.rev
+    UNION ALL
+    SELECT 'counts of turns that are not those of the turns', count(*) FROM turn_counts_check();
 END $$;
 
 CREATE OR REPLACE FUNCTION fsck() RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
@@ -172,6 +174,7 @@ BEGIN
         'checked', jsonb_build_object(
             'blobs', (SELECT count(*) FROM blobs), 'submissions', (SELECT count(*) FROM submissions),
             'evaluations', (SELECT count(*) FROM evaluations), 'results', (SELECT count(*) FROM results),
-            'jobs', (SELECT count(*) FROM jobs), 'events', (SELECT count(*) FROM events)),
+            'jobs', (SELECT count(*) FROM jobs), 'events', (SELECT count(*) FROM events),
+            'turns', (SELECT count(*) FROM turns)),
         'problems', (SELECT coalesce(jsonb_agg(x.n || ' ' || x.fault), '[]') FROM fsck_faults() x WHERE x.n > 0));
 END $$;

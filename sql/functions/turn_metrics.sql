@@ -13,25 +13,20 @@ RETURNS SETOF cells LANGUAGE sql STABLE AS $$
        AND (p_condition IS NULL OR condition = p_condition)
 $$;
 
-CREATE OR REPLACE FUNCTION cell_json(c cells) RETURNS jsonb LANGUAGE sql STABLE AS $$
-    SELECT jsonb_build_object('cell', c.id, 'origin', c.origin, 'model', c.model,
-                              'device_model', c.device_model, 'problem', c.problem,
-                              'workload', c.workload, 'condition', nullif(c.condition, ''))
-$$;
-
--- Per cell and limit T: what the turns 0 … T-1 come to, whole and by variant. Reads only the rollup.
+-- Per cell and limit T: what the turns 0 … T-1 come to, whole and by variant. Reads only the rollup, and sums
+-- it over the labels once.
 CREATE OR REPLACE FUNCTION turn_correctness(p_limits int[], p_origin text, p_model text,
                                             p_device_model text, p_problem text, p_workload text,
                                             p_condition text)
-RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
+RETURNS json LANGUAGE plpgsql STABLE SET work_mem = '32MB' SET jit = off AS $$
 BEGIN
-    RETURN jsonb_build_object('items', (
-        WITH chosen AS (
+    RETURN json_build_object('items', (
+        WITH chosen AS MATERIALIZED (
             SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
                                        p_condition)),
-        by_turn AS (
-            SELECT k.cell_id, k.variant, k.n, sum(k.turns) AS turns, sum(k.correct) AS correct,
-                   sum(k.inst_true) AS inst_true, sum(k.inst_unknown) AS inst_unknown,
+        by_turn AS MATERIALIZED (
+            SELECT k.cell_id, k.variant, k.n, sum(k.turns)::int AS turns, sum(k.correct)::int AS correct,
+                   sum(k.inst_true)::int AS inst_true, sum(k.inst_unknown)::int AS inst_unknown,
                    max(k.best) AS best, max(k.best_inst) AS best_inst
               FROM turn_counts k WHERE k.cell_id IN (SELECT id FROM chosen)
              GROUP BY k.cell_id, k.variant, k.n),
@@ -42,105 +37,115 @@ BEGIN
                    coalesce(sum(b.inst_unknown), 0) AS inst_unknown,
                    max(b.best) AS best, max(b.best_inst) AS best_inst
               FROM variant_counts v
+              JOIN chosen c ON c.id = v.cell_id
               CROSS JOIN unnest(p_limits) AS l(t)
               LEFT JOIN by_turn b ON b.cell_id = v.cell_id AND b.variant = v.variant AND b.n < l.t
-             WHERE v.cell_id IN (SELECT id FROM chosen) AND v.trajectories > 0
+             WHERE v.trajectories > 0
              GROUP BY v.cell_id, l.t, v.variant, v.trajectories),
         by_limit AS (
-            SELECT v.cell_id, v.t, jsonb_build_object(
+            SELECT v.cell_id, v.t, json_build_object(
                        'turns', v.t, 'of', sum(v.of), 'recorded', sum(v.turns), 'correct', sum(v.correct),
                        'target', coalesce(max(o.target_turns), sum(v.inst_true)),
                        'unknown', sum(v.inst_unknown), 'target_source', max(o.source),
                        'best', max(v.best), 'best_target', max(v.best_inst),
-                       'variants', jsonb_agg(jsonb_build_object(
+                       'variants', json_agg(json_build_object(
                            'variant', v.variant, 'of', v.of, 'correct', v.correct, 'target', v.inst_true,
                            'best', v.best, 'best_target', v.best_inst) ORDER BY v.variant)) AS document
               FROM by_variant v
               LEFT JOIN overrides o ON o.cell_id = v.cell_id AND o.turn_limit = v.t
-             GROUP BY v.cell_id, v.t)
-        SELECT coalesce(jsonb_agg(x.item ORDER BY x.problem, x.workload, x.device_model, x.origin DESC,
-                                                  x.model, x.condition), '[]')
-          FROM (SELECT c.*, cell_json(c) || jsonb_build_object('at', (
-                           SELECT jsonb_agg(l.document ORDER BY l.t) FROM by_limit l WHERE l.cell_id = c.id))
-                       AS item
-                  FROM chosen c WHERE EXISTS (SELECT FROM by_limit l WHERE l.cell_id = c.id)) x));
+             GROUP BY v.cell_id, v.t),
+        by_cell AS (
+            SELECT l.cell_id, json_agg(l.document ORDER BY l.t) AS at FROM by_limit l GROUP BY l.cell_id)
+        SELECT coalesce(json_agg(json_build_object(
+                   'cell', c.id, 'origin', c.origin, 'model', c.model, 'device_model', c.device_model,
+                   'problem', c.problem, 'workload', c.workload, 'condition', nullif(c.condition, ''),
+                   'at', b.at)
+                   ORDER BY c.problem, c.workload, c.device_model, c.origin DESC, c.model, c.condition), '[]')
+          FROM chosen c JOIN by_cell b ON b.cell_id = c.id));
 END $$;
 
 -- The step curves of Fast_p for up to p_most cells: per variant the sorted speedups of correct turns, all and
 -- those with target instructions. Over 20,000 turns of a cell they are 2,048 quantiles, `exact` is false, and
 -- `correct` and `target` still say how many there are.
-CREATE OR REPLACE FUNCTION fast_p_speedups(p_cell bigint, p_variant int, p_turns int, p_target boolean,
-                                           p_exact boolean)
-RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN (SELECT CASE WHEN p_exact OR count(*) <= 2048
-                        THEN coalesce(to_jsonb(array_agg(t.speedup ORDER BY t.speedup)), '[]')
-                        ELSE to_jsonb(percentile_disc((SELECT array_agg((i - 0.5) / 2048)
-                                                         FROM generate_series(1, 2048) AS i))
-                                      WITHIN GROUP (ORDER BY t.speedup)) END
-              FROM turns t
-             WHERE t.counted AND t.cell_id = p_cell AND t.variant = p_variant AND t.n < p_turns
-               AND t.speedup IS NOT NULL AND (t.inst OR NOT p_target));
-END $$;
-
 CREATE OR REPLACE FUNCTION fast_p(p_turns int, p_most int, p_origin text, p_model text, p_device_model text,
                                   p_problem text, p_workload text, p_condition text)
-RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
+RETURNS json LANGUAGE plpgsql STABLE SET work_mem = '32MB' SET jit = off AS $$
+DECLARE
+    c cells;
+    v_items json[] := '{}';
 BEGIN
-    RETURN jsonb_build_object('items', (
-        WITH chosen AS (
-            SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
-                                       p_condition)
-             ORDER BY problem, workload, device_model, origin DESC, model, condition LIMIT p_most),
-        sized AS (
-            SELECT c.id, coalesce((SELECT sum(k.turns) FROM turn_counts k WHERE k.cell_id = c.id), 0) <= 20000
-                       AS exact
-              FROM chosen c)
-        SELECT coalesce(jsonb_agg(cell_json(c) || jsonb_build_object('turns', p_turns, 'exact', s.exact,
-                   'variants', (SELECT jsonb_agg(jsonb_build_object(
-                       'variant', v.variant, 'of', v.trajectories * p_turns,
-                       'correct', (SELECT coalesce(sum(k.correct), 0) FROM turn_counts k
-                                    WHERE k.cell_id = c.id AND k.variant = v.variant AND k.n < p_turns),
-                       'target', (SELECT coalesce(sum(k.inst_true), 0) FROM turn_counts k
-                                   WHERE k.cell_id = c.id AND k.variant = v.variant AND k.n < p_turns),
-                       'speedups', fast_p_speedups(c.id, v.variant, p_turns, false, s.exact),
-                       'speedups_target', fast_p_speedups(c.id, v.variant, p_turns, true, s.exact))
-                       ORDER BY v.variant)
-                       FROM variant_counts v WHERE v.cell_id = c.id AND v.trajectories > 0))
-                   ORDER BY c.problem, c.workload, c.device_model, c.origin DESC, c.model, c.condition), '[]')
-          FROM chosen c JOIN sized s ON s.id = c.id
-         WHERE EXISTS (SELECT FROM variant_counts v WHERE v.cell_id = c.id AND v.trajectories > 0)));
+    FOR c IN SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload, p_condition)
+              ORDER BY problem, workload, device_model, origin DESC, model, condition LIMIT p_most
+    LOOP
+        v_items := v_items || fast_p_cell(c, p_turns);
+    END LOOP;
+    RETURN json_build_object('items', array_to_json(v_items));
+END $$;
+
+CREATE OR REPLACE FUNCTION fast_p_cell(c cells, p_turns int) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_exact boolean := (SELECT coalesce(sum(turns), 0) <= 20000 FROM turn_counts WHERE cell_id = c.id);
+BEGIN
+    RETURN json_build_object(
+        'cell', c.id, 'origin', c.origin, 'model', c.model, 'device_model', c.device_model,
+        'problem', c.problem, 'workload', c.workload, 'condition', nullif(c.condition, ''),
+        'turns', p_turns, 'exact', v_exact, 'variants', (
+            SELECT coalesce(json_agg(json_build_object(
+                       'variant', v.variant, 'of', v.trajectories * p_turns, 'correct', k.correct,
+                       'target', k.target, 'speedups', fast_p_speedups(c.id, v.variant, p_turns, false, v_exact),
+                       'speedups_target', fast_p_speedups(c.id, v.variant, p_turns, true, v_exact))
+                       ORDER BY v.variant), '[]')
+              FROM variant_counts v
+              CROSS JOIN LATERAL (
+                   SELECT coalesce(sum(correct), 0) AS correct, coalesce(sum(inst_true), 0) AS target
+                     FROM turn_counts
+                    WHERE cell_id = c.id AND variant = v.variant AND n < p_turns) k
+             WHERE v.cell_id = c.id AND v.trajectories > 0));
+END $$;
+
+CREATE OR REPLACE FUNCTION fast_p_speedups(p_cell bigint, p_variant int, p_turns int, p_target boolean,
+                                           p_exact boolean)
+RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_all float8[] := (SELECT array_agg(speedup ORDER BY speedup) FROM turns
+                        WHERE counted AND cell_id = p_cell AND variant = p_variant AND n < p_turns
+                          AND speedup IS NOT NULL AND (inst OR NOT p_target));
+    v_count int := coalesce(cardinality(v_all), 0);
+BEGIN
+    IF NOT p_exact AND v_count > 2048 THEN      -- the middle of each of 2,048 equal shares
+        v_all := ARRAY(SELECT v_all[1 + ((2 * i - 1)::bigint * v_count / 4096)::int]
+                         FROM generate_series(1, 2048) AS i);
+    END IF;
+    RETURN coalesce(array_to_json(v_all), '[]');
 END $$;
 
 -- Labels per turn, changes from one turn's label to the next one's, and medians of reasoning tokens.
 CREATE OR REPLACE FUNCTION turn_transitions(p_most int, p_origin text, p_model text, p_device_model text,
                                             p_problem text, p_workload text, p_condition text)
-RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
+RETURNS json LANGUAGE plpgsql STABLE SET work_mem = '32MB' SET jit = off AS $$
+DECLARE
+    c cells;
+    v_items json[] := '{}';
 BEGIN
-    RETURN jsonb_build_object('items', (
-        WITH chosen AS (
-            SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
-                                       p_condition)
-             ORDER BY problem, workload, device_model, origin DESC, model, condition LIMIT p_most)
-        SELECT coalesce(jsonb_agg(cell_json(c) || jsonb_build_object(
-                   'labels', (SELECT coalesce(jsonb_agg(jsonb_build_object('n', n, 'label', label,
-                                                  'turns', turns) ORDER BY n, label), '[]')
-                                FROM (SELECT n, label, sum(turns) AS turns FROM turn_counts
-                                       WHERE cell_id = c.id GROUP BY n, label) x),
-                   'transitions', (SELECT coalesce(jsonb_agg(jsonb_build_object('n', n, 'from', prev_label,
-                                                  'to', label, 'turns', turns)
-                                                  ORDER BY n, prev_label, label), '[]')
-                                FROM (SELECT n, prev_label, label, sum(turns) AS turns FROM turn_counts
-                                       WHERE cell_id = c.id AND prev_label <> ''
-                                       GROUP BY n, prev_label, label) x),
-                   'reasoning', (SELECT coalesce(jsonb_agg(jsonb_build_object('n', n, 'median_tokens', median)
-                                                  ORDER BY n), '[]')
-                                FROM (SELECT n, percentile_cont(0.5) WITHIN GROUP (ORDER BY reasoning_tokens)
-                                             AS median
-                                        FROM turns WHERE counted AND cell_id = c.id
-                                                     AND reasoning_tokens IS NOT NULL GROUP BY n) x))
-                   ORDER BY c.problem, c.workload, c.device_model, c.origin DESC, c.model, c.condition), '[]')
-          FROM chosen c));
+    FOR c IN SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload, p_condition)
+              ORDER BY problem, workload, device_model, origin DESC, model, condition LIMIT p_most
+    LOOP
+        v_items := v_items || json_build_object(
+            'cell', c.id, 'origin', c.origin, 'model', c.model, 'device_model', c.device_model,
+            'problem', c.problem, 'workload', c.workload, 'condition', nullif(c.condition, ''),
+            'labels', (SELECT coalesce(json_agg(x ORDER BY x.n, x.label), '[]')
+                         FROM (SELECT n, label, sum(turns) AS turns FROM turn_counts
+                                WHERE cell_id = c.id GROUP BY n, label) x),
+            'transitions', (SELECT coalesce(json_agg(x ORDER BY x.n, x.from, x.to), '[]')
+                         FROM (SELECT n, prev_label AS from, label AS to, sum(turns) AS turns FROM turn_counts
+                                WHERE cell_id = c.id AND prev_label <> '' GROUP BY n, prev_label, label) x),
+            'reasoning', (SELECT coalesce(json_agg(x ORDER BY x.n), '[]')
+                         FROM (SELECT n, percentile_cont(0.5) WITHIN GROUP (ORDER BY reasoning_tokens)
+                                         AS median_tokens
+                                 FROM turns WHERE counted AND cell_id = c.id AND reasoning_tokens IS NOT NULL
+                                GROUP BY n) x));
+    END LOOP;
+    RETURN json_build_object('items', array_to_json(v_items));
 END $$;
 
 -- Takes published turns in: {"source": "…", "turns_per_trajectory": 8, "cells": [{"key", "model", …}],

@@ -4,10 +4,10 @@
 -- What counted turns come to, per key of turn_counts.
 CREATE OR REPLACE VIEW turn_counts_true AS
 SELECT cell_id, variant, n, label, prev_label,
-       count(*) AS turns,
-       count(*) FILTER (WHERE correct) AS correct,
-       count(*) FILTER (WHERE correct AND inst) AS inst_true,
-       count(*) FILTER (WHERE correct AND inst IS NULL) AS inst_unknown,
+       count(*)::int AS turns,
+       count(*) FILTER (WHERE correct)::int AS correct,
+       count(*) FILTER (WHERE correct AND inst)::int AS inst_true,
+       count(*) FILTER (WHERE correct AND inst IS NULL)::int AS inst_unknown,
        max(speedup) AS best,
        max(speedup) FILTER (WHERE inst) AS best_inst
   FROM turns

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics over the turns of models: published and local cells by the same rules.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/db/turns.h"
+#include "core/turn_metrics.h"
+#include "server/api.h"
+#include "server/cache.h"
+#include "server/csv.h"
+
+enum { TURNS_MOST = 1000, LIMITS_MOST = 8, CELLS_DEFAULT = 16, CELLS_MOST = 64, LIMITS_TEXT = 64 };
+
+static const char *const correctness_columns[] = {
+    "origin",          "model",          "condition",      "device_model",
+    "problem",         "workload",       "turns",          "of",
+    "recorded",        "correct",        "target",         "unknown",
+    "correct_percent", "target_percent", "correct_ci95.0", "correct_ci95.1",
+    "target_ci95.0",   "target_ci95.1",  "best",           "best_target",
+    "target_source"};
+
+static const char *const fast_p_columns[] = {
+    "origin",      "model",      "condition",  "device_model", "problem", "workload",
+    "turns",       "exact",      "p",          "all.mean",     "all.low", "all.high",
+    "target.mean", "target.low", "target.high"};
+
+static const char *const transition_columns[] = {"origin",  "model",    "condition", "device_model",
+                                                 "problem", "workload", "n",         "from",
+                                                 "to",      "turns"};
+
+static struct cell_filter read_filter(const struct request *r)
+{
+    return (struct cell_filter){
+        .origin = request_query(r, "origin"),
+        .model = request_query(r, "model"),
+        .device_model = request_query(r, "device"),
+        .problem = request_query(r, "problem"),
+        .workload = request_query(r, "workload"),
+        .condition = request_query(r, "condition"),
+    };
+}
+
+/* "1,4,8" as numbers of 1 to TURNS_MOST, and as an array text of PostgreSQL. */
+static enum err read_limits(struct request *r, char out[LIMITS_TEXT])
+{
+    const char *text = request_query(r, "turns"), *at = text ? text : "1,4,8";
+    size_t n = 0;
+    for (int i = 0; i < LIMITS_MOST; i++) {
+        char *end;
+        long limit = strtol(at, &end, 10);
+        if (end == at || *at < '0' || *at > '9' || limit < 1 || limit > TURNS_MOST)
+            break;
+        n += (size_t)snprintf(out + n, LIMITS_TEXT - n, "%c%ld", i ? ',' : '{', limit);
+        if (!*end) {
+            snprintf(out + n, LIMITS_TEXT - n, "}");
+            return ERR_NONE;
+        }
+        if (*end != ',')
+            break;
+        at = end + 1;
+    }
+    return fault_set(
+        &r->fault, ERR_BAD_PARAMETER,
+        "turns must be at most %d numbers from 1 to %d with commas between, not '%.64s'",
+        LIMITS_MOST, TURNS_MOST, text ? text : "");
+}
+
+/* "0,0.5,1" as numbers of 0 to 100. */
+static enum err read_points(struct request *r, double p[FAST_P_POINTS], size_t *count)
+{
+    const char *text = request_query(r, "p"), *at = text ? text : "0,0.1,0.25,0.5,0.75,0.9,1";
+    for (*count = 0; *count < FAST_P_POINTS;) {
+        char *end;
+        double value = strtod(at, &end);
+        if (end == at || !(value >= 0 && value <= 100))
+            break;
+        p[(*count)++] = value;
+        if (!*end)
+            return ERR_NONE;
+        if (*end != ',')
+            break;
+        at = end + 1;
+    }
+    return fault_set(&r->fault, ERR_BAD_PARAMETER,
+                     "p must be at most %d numbers from 0 to 100 with commas between, not '%.64s'",
+                     FAST_P_POINTS, text ? text : "");
+}
+
+/* One row per entry of a list of each item, with the item's own members before it: for CSV. */
+static json_t *flatten(const json_t *document, const char *list)
+{
+    json_t *rows = json_array(), *item, *entry;
+    size_t i, j;
+    json_array_foreach(json_object_get(document, "items"), i, item)
+        json_array_foreach(json_object_get(item, list), j, entry)
+    {
+        json_t *row = json_copy(item);
+        json_object_update(row, entry);
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* Answers `document` (taken) whole, or its rows as CSV. */
+static enum err answer_cells(struct request *r, json_t *document, const char *list,
+                             const char *const *columns, size_t count)
+{
+    bool csv;
+    enum err e = csv_wanted(r, &csv);
+    if (!e && csv)
+        e = answer_csv(r, columns, count, request_keep_json(r, flatten(document, list)));
+    else if (!e)
+        return answer_json(r, 200, document);
+    json_decref(document);
+    return e;
+}
+
+/* Cells change when turns are written or imported, which the hub does not hear: the cache's own
+ * short life is what bounds their age. */
+static enum err cached(struct request *r, handler_fn *read)
+{
+    if (cache_answer(r))
+        return answer_tag(r, ERR_NONE);
+    enum err e = read(r);
+    if (!e)
+        cache_keep(r);
+    return answer_tag(r, e);
+}
+
+static enum err read_correctness(struct request *r)
+{
+    char limits[LIMITS_TEXT];
+    struct cell_filter q = read_filter(r);
+    json_t *document = NULL;
+    enum err e = read_limits(r, limits);
+    if (!e)
+        e = turns_correctness(r->db, limits, &q, &document, &r->fault);
+    if (e)
+        return e;
+    turn_correctness_shape(document);
+    return answer_cells(r, document, "at", correctness_columns, COUNT_OF(correctness_columns));
+}
+
+enum err turn_correctness_get(struct request *r)
+{
+    return cached(r, read_correctness);
+}
+
+static enum err read_fast_p(struct request *r)
+{
+    double p[FAST_P_POINTS];
+    size_t count = 0;
+    int64_t turns = 0, most = 0;
+    bool curves = false;
+    struct cell_filter q = read_filter(r);
+    json_t *document = NULL;
+    enum err e = request_number(r, "turns", 1, TURNS_MOST, 8, &turns);
+    if (!e)
+        e = request_number(r, "limit", 1, CELLS_MOST, CELLS_DEFAULT, &most);
+    if (!e)
+        e = request_yesno(r, "curves", &curves);
+    if (!e)
+        e = read_points(r, p, &count);
+    if (!e)
+        e = turns_fast_p(r->db, (int)turns, (int)most, &q, &document, &r->fault);
+    if (e)
+        return e;
+    fast_p_shape(document, p, count, curves);
+    return answer_cells(r, document, "points", fast_p_columns, COUNT_OF(fast_p_columns));
+}
+
+enum err fast_p_get(struct request *r)
+{
+    return cached(r, read_fast_p);
+}
+
+static enum err read_transitions(struct request *r)
+{
+    int64_t most = 0;
+    struct cell_filter q = read_filter(r);
+    json_t *document = NULL;
+    enum err e = request_number(r, "limit", 1, CELLS_MOST, CELLS_DEFAULT, &most);
+    if (!e)
+        e = turns_transitions(r->db, (int)most, &q, &document, &r->fault);
+    if (e)
+        return e;
+    transitions_shape(document);
+    return answer_cells(r, document, "transitions", transition_columns,
+                        COUNT_OF(transition_columns));
+}
+
+enum err transitions_get(struct request *r)
+{
+    return cached(r, read_transitions);
+}
