@@ -6,15 +6,15 @@
 //   wgmma_commit();                         closes the group
 //   wgmma_wait<0>();                        before d is read and before the tiles are overwritten
 //
-// K is 32 bytes of elements: 16 bf16 or f16, 8 tf32, 32 e4m3 or e5m2. Every call here is made by
-// all 128 threads of a warpgroup (four warps, the first a multiple of four), not diverged.
+// K is 32 bytes of elements: 16 bf16 or f16, 8 tf32, 32 e4m3, e5m2, s8 or u8. Every call here is
+// made by all 128 threads of a warpgroup (four warps, the first a multiple of four), not diverged.
 //
-// d: with f32 sums `float d[N/2]`, with f16 sums `uint32_t d[N/4]`. Thread t holds, for j = 0 ..
-// N/8 - 1 and row = 16 (t/32 % 4) + t%32 / 4: d[4j], d[4j+1] = (row, 8j + 2(t%4)) and the next
-// column; d[4j+2], d[4j+3] the same of row + 8. f16: d[2j] and d[2j+1] hold these pairs, the first
-// column in the low half. A in registers: a[0] = (row, k 2(t%4) and the next), a[1] = row + 8, a[2]
-// and a[3] = the same at k + 8, for 16-bit types; for 8-bit types four k from 4(t%4) and + 16; for
-// tf32 one k, t%4, and + 4.
+// d: with f32 sums `float d[N/2]`, with s32 sums `int d[N/2]`, with f16 sums `uint32_t d[N/4]`.
+// Thread t holds, for j = 0 .. N/8 - 1 and row = 16 (t/32 % 4) + t%32 / 4: d[4j], d[4j+1] = (row,
+// 8j + 2(t%4)) and the next column; d[4j+2], d[4j+3] the same of row + 8. f16: d[2j] and d[2j+1]
+// hold these pairs, the first column in the low half. A in registers: a[0] = (row, k 2(t%4) and the
+// next), a[1] = row + 8, a[2] and a[3] = the same at k + 8, for 16-bit types; for 8-bit types four
+// k from 4(t%4) and + 16; for tf32 one k, t%4, and + 4.
 #ifndef PTXBENCH_WGMMA_CUH
 #define PTXBENCH_WGMMA_CUH
 
@@ -110,8 +110,6 @@ __device__ __forceinline__ uint64_t advance(uint64_t descriptor, uint32_t bytes)
 
 // ---- the instruction ----
 
-enum class major : int { k = 0, mn = 1 };
-
 namespace detail
 {
 
@@ -120,14 +118,19 @@ struct wgmma_types; // the part of the instruction's name after m64nN; `transpos
                     // flags
 #define PTXBENCH_TYPES(a, b, d, k, has_major)                                                      \
     template <> struct wgmma_types<a, b, d> {                                                      \
-        static constexpr bool transposes = has_major;                                              \
+        static constexpr bool transposes = has_major, signs = PTXBENCH_SIGNS_##d;                  \
         static constexpr int columns = PTXBENCH_COLUMNS_##d;                                       \
         static constexpr char text[] = "k" #k "." PTXBENCH_SUM_##d "." #a "." #b;                  \
     };
 #define PTXBENCH_SUM_float "f32"
 #define PTXBENCH_SUM_uint32_t "f16"
+#define PTXBENCH_SUM_int "s32"
 #define PTXBENCH_COLUMNS_float 2 // of N for each register
 #define PTXBENCH_COLUMNS_uint32_t 4
+#define PTXBENCH_COLUMNS_int 2
+#define PTXBENCH_SIGNS_float true // integers take no sign operands
+#define PTXBENCH_SIGNS_uint32_t true
+#define PTXBENCH_SIGNS_int false
 // clang-format off
 PTXBENCH_TYPES(bf16, bf16, float, 16, true)
 PTXBENCH_TYPES(f16, f16, float, 16, true)
@@ -141,36 +144,47 @@ PTXBENCH_TYPES(e5m2, e4m3, float, 32, false)
 PTXBENCH_TYPES(e5m2, e4m3, uint32_t, 32, false)
 PTXBENCH_TYPES(e5m2, e5m2, float, 32, false)
 PTXBENCH_TYPES(e5m2, e5m2, uint32_t, 32, false)
+PTXBENCH_TYPES(s8, s8, int, 32, false)
+PTXBENCH_TYPES(s8, u8, int, 32, false)
+PTXBENCH_TYPES(u8, s8, int, 32, false)
+PTXBENCH_TYPES(u8, u8, int, 32, false)
 // clang-format on
 #undef PTXBENCH_TYPES
 
 // What follows the operands: the signs of A and B, then the majors of those that lie in shared
-// memory.
-template <bool Flags, int SignA, int SignB, major A, major B> struct wgmma_shared_flags {
-    static constexpr char text[] = {SignA < 0 ? '-' : ' ',
-                                    '1',
-                                    ',',
-                                    SignB < 0 ? '-' : ' ',
-                                    '1',
-                                    Flags ? ',' : ' ',
-                                    Flags ? '0' + int(A) : ' ',
-                                    Flags ? ',' : ' ',
-                                    Flags ? '0' + int(B) : ' ',
-                                    0};
+// memory; for integers nothing.
+// clang-format off
+template <bool Signs, bool Flags, int SignA, int SignB, major A, major B>
+struct wgmma_shared_flags {
+    static constexpr char text[] = {',', ' ', SignA < 0 ? '-' : ' ', '1',
+                                    ',', SignB < 0 ? '-' : ' ', '1',
+                                    Flags ? ',' : ' ', Flags ? '0' + int(A) : ' ',
+                                    Flags ? ',' : ' ', Flags ? '0' + int(B) : ' ', 0};
 };
-template <bool Flags, int SignA, int SignB, major B> struct wgmma_register_flags {
-    static constexpr char text[] = {SignA < 0 ? '-' : ' ',      '1', ',',
-                                    SignB < 0 ? '-' : ' ',      '1', Flags ? ',' : ' ',
-                                    Flags ? '0' + int(B) : ' ', 0};
+template <bool Signs, bool Flags, int SignA, int SignB, major B>
+struct wgmma_register_flags {
+    static constexpr char text[] = {',', ' ', SignA < 0 ? '-' : ' ', '1',
+                                    ',', SignB < 0 ? '-' : ' ', '1',
+                                    Flags ? ',' : ' ', Flags ? '0' + int(B) : ' ', 0};
+};
+// clang-format on
+template <bool Flags, int SignA, int SignB, major A, major B>
+struct wgmma_shared_flags<false, Flags, SignA, SignB, A, B> {
+    static constexpr char text[] = "";
+};
+template <bool Flags, int SignA, int SignB, major B>
+struct wgmma_register_flags<false, Flags, SignA, SignB, B> {
+    static constexpr char text[] = "";
 };
 
 } // namespace detail
 
-// d = A B + (keep ? d : 0), both in shared memory; N follows from d's size. Types: bf16 or f16 (A
-// and B the same), tf32, any mix of e4m3 and e5m2; sums in f16 with f16, e4m3 and e5m2 only. SignA,
-// SignB: 1 or -1. After wgmma_fence(); d, the tiles and the descriptors' contents are the tensor
-// cores' until wgmma_wait. Tiles written by ordinary stores need fence_proxy_async_shared() and a
-// barrier; those from TMA do not.
+// d = A B + (keep ? d : 0), both in shared memory; N follows from d's size: 8 to 256, a multiple of
+// 8. Types: bf16 or f16 (A and B the same), tf32, any mix of e4m3 and e5m2, any mix of s8 and u8
+// (int d; N 8, 16, 24, then multiples of 16); sums in f16 with f16, e4m3 and e5m2 only. SignA,
+// SignB: 1 or -1, not for integers. After wgmma_fence(); d, the tiles and the descriptors' contents
+// are the tensor cores' until wgmma_wait. Tiles written by ordinary stores need
+// fence_proxy_async_shared() and a barrier; those from TMA do not.
 // PTX: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 and so on
 template <class A, class B = A, major MajorA = major::k, major MajorB = major::k, int SignA = 1,
           int SignB = 1, class D, int Count>
@@ -179,7 +193,8 @@ __device__ __forceinline__ void wgmma(D (&d)[Count], uint64_t a, uint64_t b, boo
     using types = detail::wgmma_types<A, B, D>;
     static_assert(types::transposes || (MajorA == major::k && MajorB == major::k),
                   "8 and 32 bits: K-major");
-    using flags = detail::wgmma_shared_flags<types::transposes, SignA, SignB, MajorA, MajorB>;
+    using flags =
+        detail::wgmma_shared_flags<types::signs, types::transposes, SignA, SignB, MajorA, MajorB>;
     detail::wgmma_n<Count * types::columns, D>::template run<types, flags>(d, a, b, keep);
 }
 
@@ -192,7 +207,8 @@ __device__ __forceinline__ void wgmma(D (&d)[Count], const uint32_t (&a)[4], uin
 {
     using types = detail::wgmma_types<A, B, D>;
     static_assert(types::transposes || MajorB == major::k, "8 and 32 bits: K-major");
-    using flags = detail::wgmma_register_flags<types::transposes, SignA, SignB, MajorB>;
+    using flags =
+        detail::wgmma_register_flags<types::signs, types::transposes, SignA, SignB, MajorB>;
     detail::wgmma_n<Count * types::columns, D>::template run<types, flags>(d, a, b, keep);
 }
 

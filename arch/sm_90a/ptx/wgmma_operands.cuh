@@ -107,7 +107,7 @@ namespace ptxbench::detail
 #define PTXBENCH_R128 PTXBENCH_R124 ", %124, %125, %126, %127"
 #define PTXBENCH_D128(c) PTXBENCH_D124(c), c(d[124]), c(d[125]), c(d[126]), c(d[127])
 #define PTXBENCH_F32(x) "+f"(x)
-#define PTXBENCH_F16(x) "+r"(x)
+#define PTXBENCH_B32(x) "+r"(x)
 
 // One N and one type of sum: R registers of d, then operands numbered o0 = R, o1 = R + 1, …
 template <int N, class D> struct wgmma_n;
@@ -119,7 +119,7 @@ template <int N, class D> struct wgmma_n;
             asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #o2 ", 0;\n"                         \
                          "wgmma.mma_async.sync.aligned.m64n" #N "%" #o3 " {" PTXBENCH_R##R         \
                          "}, "                                                                     \
-                         "%" #o0 ", %" #o1 ", p, %" #o4 ";\n}\n"                                   \
+                         "%" #o0 ", %" #o1 ", p%" #o4 ";\n}\n"                                   \
                          : PTXBENCH_D##R(c)                                                        \
                          : "l"(a), "l"(b), "r"(keep), "C"(Types::text), "C"(Flags::text));         \
         }                                                                                          \
@@ -130,7 +130,7 @@ template <int N, class D> struct wgmma_n;
             asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #o5 ", 0;\n"                         \
                          "wgmma.mma_async.sync.aligned.m64n" #N "%" #o6 " {" PTXBENCH_R##R         \
                          "}, "                                                                     \
-                         "{%" #o0 ", %" #o1 ", %" #o2 ", %" #o3 "}, %" #o4 ", p, %" #o7 ";\n}\n"   \
+                         "{%" #o0 ", %" #o1 ", %" #o2 ", %" #o3 "}, %" #o4 ", p%" #o7 ";\n}\n"   \
                          : PTXBENCH_D##R(c)                                                        \
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep),          \
                            "C"(Types::text), "C"(Flags::text));                                    \
@@ -169,42 +169,60 @@ PTXBENCH_N(232, float, PTXBENCH_F32, 116, 116, 117, 118, 119, 120, 121, 122, 123
 PTXBENCH_N(240, float, PTXBENCH_F32, 120, 120, 121, 122, 123, 124, 125, 126, 127)
 PTXBENCH_N(248, float, PTXBENCH_F32, 124, 124, 125, 126, 127, 128, 129, 130, 131)
 PTXBENCH_N(256, float, PTXBENCH_F32, 128, 128, 129, 130, 131, 132, 133, 134, 135)
-PTXBENCH_N(8, uint32_t, PTXBENCH_F16, 2, 2, 3, 4, 5, 6, 7, 8, 9)
-PTXBENCH_N(16, uint32_t, PTXBENCH_F16, 4, 4, 5, 6, 7, 8, 9, 10, 11)
-PTXBENCH_N(24, uint32_t, PTXBENCH_F16, 6, 6, 7, 8, 9, 10, 11, 12, 13)
-PTXBENCH_N(32, uint32_t, PTXBENCH_F16, 8, 8, 9, 10, 11, 12, 13, 14, 15)
-PTXBENCH_N(40, uint32_t, PTXBENCH_F16, 10, 10, 11, 12, 13, 14, 15, 16, 17)
-PTXBENCH_N(48, uint32_t, PTXBENCH_F16, 12, 12, 13, 14, 15, 16, 17, 18, 19)
-PTXBENCH_N(56, uint32_t, PTXBENCH_F16, 14, 14, 15, 16, 17, 18, 19, 20, 21)
-PTXBENCH_N(64, uint32_t, PTXBENCH_F16, 16, 16, 17, 18, 19, 20, 21, 22, 23)
-PTXBENCH_N(72, uint32_t, PTXBENCH_F16, 18, 18, 19, 20, 21, 22, 23, 24, 25)
-PTXBENCH_N(80, uint32_t, PTXBENCH_F16, 20, 20, 21, 22, 23, 24, 25, 26, 27)
-PTXBENCH_N(88, uint32_t, PTXBENCH_F16, 22, 22, 23, 24, 25, 26, 27, 28, 29)
-PTXBENCH_N(96, uint32_t, PTXBENCH_F16, 24, 24, 25, 26, 27, 28, 29, 30, 31)
-PTXBENCH_N(104, uint32_t, PTXBENCH_F16, 26, 26, 27, 28, 29, 30, 31, 32, 33)
-PTXBENCH_N(112, uint32_t, PTXBENCH_F16, 28, 28, 29, 30, 31, 32, 33, 34, 35)
-PTXBENCH_N(120, uint32_t, PTXBENCH_F16, 30, 30, 31, 32, 33, 34, 35, 36, 37)
-PTXBENCH_N(128, uint32_t, PTXBENCH_F16, 32, 32, 33, 34, 35, 36, 37, 38, 39)
-PTXBENCH_N(136, uint32_t, PTXBENCH_F16, 34, 34, 35, 36, 37, 38, 39, 40, 41)
-PTXBENCH_N(144, uint32_t, PTXBENCH_F16, 36, 36, 37, 38, 39, 40, 41, 42, 43)
-PTXBENCH_N(152, uint32_t, PTXBENCH_F16, 38, 38, 39, 40, 41, 42, 43, 44, 45)
-PTXBENCH_N(160, uint32_t, PTXBENCH_F16, 40, 40, 41, 42, 43, 44, 45, 46, 47)
-PTXBENCH_N(168, uint32_t, PTXBENCH_F16, 42, 42, 43, 44, 45, 46, 47, 48, 49)
-PTXBENCH_N(176, uint32_t, PTXBENCH_F16, 44, 44, 45, 46, 47, 48, 49, 50, 51)
-PTXBENCH_N(184, uint32_t, PTXBENCH_F16, 46, 46, 47, 48, 49, 50, 51, 52, 53)
-PTXBENCH_N(192, uint32_t, PTXBENCH_F16, 48, 48, 49, 50, 51, 52, 53, 54, 55)
-PTXBENCH_N(200, uint32_t, PTXBENCH_F16, 50, 50, 51, 52, 53, 54, 55, 56, 57)
-PTXBENCH_N(208, uint32_t, PTXBENCH_F16, 52, 52, 53, 54, 55, 56, 57, 58, 59)
-PTXBENCH_N(216, uint32_t, PTXBENCH_F16, 54, 54, 55, 56, 57, 58, 59, 60, 61)
-PTXBENCH_N(224, uint32_t, PTXBENCH_F16, 56, 56, 57, 58, 59, 60, 61, 62, 63)
-PTXBENCH_N(232, uint32_t, PTXBENCH_F16, 58, 58, 59, 60, 61, 62, 63, 64, 65)
-PTXBENCH_N(240, uint32_t, PTXBENCH_F16, 60, 60, 61, 62, 63, 64, 65, 66, 67)
-PTXBENCH_N(248, uint32_t, PTXBENCH_F16, 62, 62, 63, 64, 65, 66, 67, 68, 69)
-PTXBENCH_N(256, uint32_t, PTXBENCH_F16, 64, 64, 65, 66, 67, 68, 69, 70, 71)
+PTXBENCH_N(8, uint32_t, PTXBENCH_B32, 2, 2, 3, 4, 5, 6, 7, 8, 9)
+PTXBENCH_N(16, uint32_t, PTXBENCH_B32, 4, 4, 5, 6, 7, 8, 9, 10, 11)
+PTXBENCH_N(24, uint32_t, PTXBENCH_B32, 6, 6, 7, 8, 9, 10, 11, 12, 13)
+PTXBENCH_N(32, uint32_t, PTXBENCH_B32, 8, 8, 9, 10, 11, 12, 13, 14, 15)
+PTXBENCH_N(40, uint32_t, PTXBENCH_B32, 10, 10, 11, 12, 13, 14, 15, 16, 17)
+PTXBENCH_N(48, uint32_t, PTXBENCH_B32, 12, 12, 13, 14, 15, 16, 17, 18, 19)
+PTXBENCH_N(56, uint32_t, PTXBENCH_B32, 14, 14, 15, 16, 17, 18, 19, 20, 21)
+PTXBENCH_N(64, uint32_t, PTXBENCH_B32, 16, 16, 17, 18, 19, 20, 21, 22, 23)
+PTXBENCH_N(72, uint32_t, PTXBENCH_B32, 18, 18, 19, 20, 21, 22, 23, 24, 25)
+PTXBENCH_N(80, uint32_t, PTXBENCH_B32, 20, 20, 21, 22, 23, 24, 25, 26, 27)
+PTXBENCH_N(88, uint32_t, PTXBENCH_B32, 22, 22, 23, 24, 25, 26, 27, 28, 29)
+PTXBENCH_N(96, uint32_t, PTXBENCH_B32, 24, 24, 25, 26, 27, 28, 29, 30, 31)
+PTXBENCH_N(104, uint32_t, PTXBENCH_B32, 26, 26, 27, 28, 29, 30, 31, 32, 33)
+PTXBENCH_N(112, uint32_t, PTXBENCH_B32, 28, 28, 29, 30, 31, 32, 33, 34, 35)
+PTXBENCH_N(120, uint32_t, PTXBENCH_B32, 30, 30, 31, 32, 33, 34, 35, 36, 37)
+PTXBENCH_N(128, uint32_t, PTXBENCH_B32, 32, 32, 33, 34, 35, 36, 37, 38, 39)
+PTXBENCH_N(136, uint32_t, PTXBENCH_B32, 34, 34, 35, 36, 37, 38, 39, 40, 41)
+PTXBENCH_N(144, uint32_t, PTXBENCH_B32, 36, 36, 37, 38, 39, 40, 41, 42, 43)
+PTXBENCH_N(152, uint32_t, PTXBENCH_B32, 38, 38, 39, 40, 41, 42, 43, 44, 45)
+PTXBENCH_N(160, uint32_t, PTXBENCH_B32, 40, 40, 41, 42, 43, 44, 45, 46, 47)
+PTXBENCH_N(168, uint32_t, PTXBENCH_B32, 42, 42, 43, 44, 45, 46, 47, 48, 49)
+PTXBENCH_N(176, uint32_t, PTXBENCH_B32, 44, 44, 45, 46, 47, 48, 49, 50, 51)
+PTXBENCH_N(184, uint32_t, PTXBENCH_B32, 46, 46, 47, 48, 49, 50, 51, 52, 53)
+PTXBENCH_N(192, uint32_t, PTXBENCH_B32, 48, 48, 49, 50, 51, 52, 53, 54, 55)
+PTXBENCH_N(200, uint32_t, PTXBENCH_B32, 50, 50, 51, 52, 53, 54, 55, 56, 57)
+PTXBENCH_N(208, uint32_t, PTXBENCH_B32, 52, 52, 53, 54, 55, 56, 57, 58, 59)
+PTXBENCH_N(216, uint32_t, PTXBENCH_B32, 54, 54, 55, 56, 57, 58, 59, 60, 61)
+PTXBENCH_N(224, uint32_t, PTXBENCH_B32, 56, 56, 57, 58, 59, 60, 61, 62, 63)
+PTXBENCH_N(232, uint32_t, PTXBENCH_B32, 58, 58, 59, 60, 61, 62, 63, 64, 65)
+PTXBENCH_N(240, uint32_t, PTXBENCH_B32, 60, 60, 61, 62, 63, 64, 65, 66, 67)
+PTXBENCH_N(248, uint32_t, PTXBENCH_B32, 62, 62, 63, 64, 65, 66, 67, 68, 69)
+PTXBENCH_N(256, uint32_t, PTXBENCH_B32, 64, 64, 65, 66, 67, 68, 69, 70, 71)
+PTXBENCH_N(8, int, PTXBENCH_B32, 4, 4, 5, 6, 7, 8, 9, 10, 11)
+PTXBENCH_N(16, int, PTXBENCH_B32, 8, 8, 9, 10, 11, 12, 13, 14, 15)
+PTXBENCH_N(24, int, PTXBENCH_B32, 12, 12, 13, 14, 15, 16, 17, 18, 19)
+PTXBENCH_N(32, int, PTXBENCH_B32, 16, 16, 17, 18, 19, 20, 21, 22, 23)
+PTXBENCH_N(48, int, PTXBENCH_B32, 24, 24, 25, 26, 27, 28, 29, 30, 31)
+PTXBENCH_N(64, int, PTXBENCH_B32, 32, 32, 33, 34, 35, 36, 37, 38, 39)
+PTXBENCH_N(80, int, PTXBENCH_B32, 40, 40, 41, 42, 43, 44, 45, 46, 47)
+PTXBENCH_N(96, int, PTXBENCH_B32, 48, 48, 49, 50, 51, 52, 53, 54, 55)
+PTXBENCH_N(112, int, PTXBENCH_B32, 56, 56, 57, 58, 59, 60, 61, 62, 63)
+PTXBENCH_N(128, int, PTXBENCH_B32, 64, 64, 65, 66, 67, 68, 69, 70, 71)
+PTXBENCH_N(144, int, PTXBENCH_B32, 72, 72, 73, 74, 75, 76, 77, 78, 79)
+PTXBENCH_N(160, int, PTXBENCH_B32, 80, 80, 81, 82, 83, 84, 85, 86, 87)
+PTXBENCH_N(176, int, PTXBENCH_B32, 88, 88, 89, 90, 91, 92, 93, 94, 95)
+PTXBENCH_N(192, int, PTXBENCH_B32, 96, 96, 97, 98, 99, 100, 101, 102, 103)
+PTXBENCH_N(208, int, PTXBENCH_B32, 104, 104, 105, 106, 107, 108, 109, 110, 111)
+PTXBENCH_N(224, int, PTXBENCH_B32, 112, 112, 113, 114, 115, 116, 117, 118, 119)
+PTXBENCH_N(240, int, PTXBENCH_B32, 120, 120, 121, 122, 123, 124, 125, 126, 127)
+PTXBENCH_N(256, int, PTXBENCH_B32, 128, 128, 129, 130, 131, 132, 133, 134, 135)
 // clang-format on
 #undef PTXBENCH_N
 #undef PTXBENCH_F32
-#undef PTXBENCH_F16
+#undef PTXBENCH_B32
 
 } // namespace ptxbench::detail
 

@@ -14,9 +14,15 @@ struct f16;
 struct tf32;
 struct e4m3;
 struct e5m2;
+struct s8;
+struct u8;
 
-// How TMA and wgmma permute the 16-byte chunks of a row. The value is the row's length in bytes.
+// How TMA and the tensor cores permute the 16-byte chunks of a row. The value is the row's length
+// in bytes.
 enum class swizzle : int { none = 16, b32 = 32, b64 = 64, b128 = 128 };
+
+// Which way a tile of A or B runs along its rows in shared memory: along k, or along m or n.
+enum class major : int { k = 0, mn = 1 };
 
 // 32-bit shared-memory address of a generic pointer, which PTX's .shared operands take.
 // The pointer must point into this block's shared memory.
