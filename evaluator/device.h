@@ -20,4 +20,7 @@ struct device {
 /* The row for "cpu", "cuda:0", …, or NULL. */
 const struct device *device_find(const char *name);
 
+/* N of "cuda:N"; -1: this device has no keeper. */
+int device_ordinal(const char *name);
+
 #endif

@@ -24,14 +24,6 @@ static enum err read_oracle(const struct problem *p, struct buf *ptx, struct fau
     return read_file(path, ptx, f);
 }
 
-static json_t *symbols_of(const struct compile_result *c)
-{
-    json_t *symbols = json_object();
-    for (size_t i = 0; i < c->kernel_count; i++)
-        json_object_set_new(symbols, c->kernels[i].name, json_string(c->kernels[i].symbol));
-    return symbols;
-}
-
 static void on_progress(void *arg, const json_t *event)
 {
     stages_event(arg, "progress", json_copy((json_t *)event));
@@ -56,13 +48,13 @@ static void draw_seeds(struct check_request *check, json_t *report)
 }
 
 /* Copies the runner's answer to where the evaluation keeps it. */
-static void take(struct evaluating *e, const struct runner_answer *answer, struct stage_result *r)
+static void take(struct evaluating *e, const struct outcome *answer, struct stage_result *r)
 {
     r->verdict = answer->verdict;
     memcpy(r->detail, answer->detail, sizeof(r->detail));
     e->out->flags |= answer->flags;
-    if (answer->answer)
-        report_check(e->out->report, answer->answer, e->request->submission->arch);
+    if (answer->json)
+        report_check(e->out->report, answer->json, e->request->submission->arch);
     buf_add(&e->out->capture, answer->capture.data, answer->capture.len);
     if (answer->log.len) {
         buf_adds(&e->out->log, EVALUATION_PRINTED);
@@ -83,7 +75,7 @@ void cpu_check(struct evaluating *e, struct stage_result *r)
         return;
     }
     int runs = (int)s->problem->distribution_count + TRIAL_RUNS + SPARE_RUNS;
-    json_t *symbols = symbols_of(&e->compiled);
+    json_t *symbols = stages_symbols(&e->compiled);
     struct runner_request request = {
         .check = {
             .problem = s->problem, .workload = s->workload, .arch = s->arch, .plan = s->plan,
@@ -97,10 +89,10 @@ void cpu_check(struct evaluating *e, struct stage_result *r)
         .memory_bytes = e->limits.memory_bytes, .progress = on_progress, .tick = on_tick, .arg = e,
     };
     draw_seeds(&request.check, e->out->report);
-    struct runner_answer answer;
+    struct outcome answer;
     runner_run(&request, &answer);
     take(e, &answer, r);
-    runner_answer_release(&answer);
+    outcome_release(&answer);
     json_decref(symbols);
     buf_release(&oracle);
 }

@@ -7,12 +7,16 @@
 #include "core/submission.h"
 #include "core/util.h"
 #include "evaluator/device.h"
+#include "evaluator/keeper_line.h"
+#include "evaluator/sanitize.h"
 
 static const struct evaluation_limits defaults = {
     .compile_ms = COMPILE_TIMEOUT_MS,
     .check_ms = 120 * 1000,
     .memory_bytes = INT64_C(6) << 30,
     .thread_instructions = UINT64_C(1) << 33, /* some ten seconds; naive.cu on `small`: 2^29 */
+    .run_ms = 10 * 1000,   /* naive.cu on the paper's workload: under a second */
+    .batch_ms = 60 * 1000, /* some 32 runs */
 };
 
 static struct evaluation_limits fill_limits(struct evaluation_limits given)
@@ -26,6 +30,10 @@ static struct evaluation_limits fill_limits(struct evaluation_limits given)
         l.memory_bytes = given.memory_bytes;
     if (given.thread_instructions)
         l.thread_instructions = given.thread_instructions;
+    if (given.run_ms)
+        l.run_ms = given.run_ms;
+    if (given.batch_ms)
+        l.batch_ms = given.batch_ms;
     return l;
 }
 
@@ -53,7 +61,10 @@ enum err evaluate(const struct evaluation_request *request, const struct evaluat
     else
         snprintf(end.detail, sizeof(end.detail), "there is no device %.64s", request->device);
     out->verdict = end.verdict;
+    keeper_line_free(e.keeper); /* the next one's turn */
+    e.keeper = NULL;
     report_end(out->report, end.verdict, out->flags, end.detail, (now_s() - start) * 1e3);
+    sanitize_free(e.sanitizing);
     compile_result_release(&e.compiled);
     return ERR_NONE;
 }

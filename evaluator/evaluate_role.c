@@ -2,6 +2,7 @@
 /* The worker's child role `evaluate`: one evaluation between two pipes. */
 #include "evaluator/evaluate.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct role {
     struct registry registry;
     struct submission submission;
     struct evaluation_request request;
+    struct keeper_access keeper;
     json_t *document;
     char *source;
     int in_fd, out_fd;
@@ -34,6 +36,27 @@ static bool on_cancelled(void *arg)
     struct role *r = arg;
     struct pollfd p = {.fd = r->in_fd, .events = POLLIN};
     return r->deaf || poll(&p, 1, 0) > 0;
+}
+
+/* The connection was made by the parent, and is ours to hand on once. */
+static enum err on_connect(void *arg, int *fd, const json_t **device, struct fault *f)
+{
+    struct role *r = arg;
+    (void)f;
+    *fd = EVALUATE_KEEPER_FD;
+    *device = json_object_get(r->document, "gpu");
+    return ERR_NONE;
+}
+
+static enum err take_keeper(struct role *r, struct fault *f)
+{
+    if (!json_is_object(json_object_get(r->document, "gpu")))
+        return ERR_NONE;
+    if (fcntl(EVALUATE_KEEPER_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return fault_set(f, ERR_BAD_REQUEST, "cannot read the request: no connection to the keeper");
+    r->keeper = (struct keeper_access){r, on_connect};
+    r->request.keeper = &r->keeper;
+    return ERR_NONE;
 }
 
 static enum err read_request(struct role *r, struct fault *f)
@@ -58,6 +81,9 @@ static enum err read_request(struct role *r, struct fault *f)
         .device = json_string_value(json_object_get(r->document, "device")),
         .id = json_string_value(json_object_get(r->document, "id")),
     };
+    e = take_keeper(r, f);
+    if (e != ERR_NONE)
+        return e;
     if (!r->request.device || kind != FRAME_SOURCE)
         e = fault_set(f, ERR_BAD_REQUEST, "cannot read the request: no device or no source");
     else if (!submission_from_document(&r->registry, json_object_get(r->document, "submission"),

@@ -60,7 +60,7 @@ json_t *report_begin(const struct submission *s, const char *device, const char 
     set(r, "device_model", json_string(model));
     set(r, "language", json_string(language_name(s->language)));
     set(r, "mode", json_string(mode_name(s->mode)));
-    static const char *const unknown[] = {"speedup", "candidate_us", "baseline"};
+    static const char *const unknown[] = {"environment", "speedup", "candidate_us", "baseline", "timing"};
     for (size_t i = 0; i < COUNT_OF(unknown); i++)
         set(r, unknown[i], NULL);
     set(r, "target", target_begin(s->arch));
@@ -69,6 +69,7 @@ json_t *report_begin(const struct submission *s, const char *device, const char 
     set(r, "kernels", json_array());
     set(r, "check", NULL);
     set(r, "faults", json_array());
+    set(r, "sanitize", NULL);
     set(r, "counts", NULL);
     set(r, "sandbox", json_array());
     set(r, "versions", json_pack("{s:s}", "ptxbench", PTXBENCH_VERSION));
@@ -150,29 +151,76 @@ static void judge_target(json_t *report, const struct arch *arch, const json_t *
     set(target, "reason", json_string("the cpu device does not weigh FLOPs by instruction"));
 }
 
+/* Copies those members that the answer has. */
+static void copy(json_t *report, const json_t *answer, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_t *value = json_object_get(answer, names[i]);
+        if (value && !json_is_null(value))
+            json_object_set(report, names[i], value);
+    }
+}
+
+static void copy_captures(json_t *report, const json_t *answer)
+{
+    const json_t *captures = json_object_get(answer, "captures");
+    if (json_array_size(captures))
+        json_object_set(report, "captures", (json_t *)captures);
+}
+
 void report_check(json_t *report, const json_t *answer, const struct arch *arch)
 {
     static const char *const copied[] = {"check", "faults", "counts"};
-    for (size_t i = 0; i < COUNT_OF(copied); i++) {
-        json_t *value = json_object_get(answer, copied[i]);
-        if (value && !json_is_null(value))
-            json_object_set(report, copied[i], value);
-    }
+    copy(report, answer, copied, COUNT_OF(copied));
     const json_t *families = json_object_get(answer, "families");
     if (json_is_object(families)) {
         merge_families(report, families);
         judge_target(report, arch, families);
     }
-    const json_t *captures = json_object_get(answer, "captures");
-    if (json_array_size(captures))
-        json_object_set(report, "captures", (json_t *)captures);
+    copy_captures(report, answer);
     merge_sandbox(report, json_object_get(answer, "sandbox"));
+}
+
+void report_device(json_t *report, const json_t *device)
+{
+    json_object_set(report, "environment", (json_t *)device);
+    json_object_set(report, "device_model", json_object_get(device, "name"));
+}
+
+/* What a verifier counted. Static counts stay; so does every member that it says nothing of. */
+static void copy_target(json_t *report, const json_t *counted)
+{
+    static const char *const copied[] = {"executed", "tensor_share", "reason"};
+    json_t *target = json_object_get(report, "target");
+    merge_families(report, json_object_get(counted, "families"));
+    for (size_t i = 0; i < COUNT_OF(copied); i++)
+        if (json_object_get(counted, copied[i]))
+            json_object_set(target, copied[i], json_object_get(counted, copied[i]));
+}
+
+void report_gpu(json_t *report, const json_t *answer)
+{
+    static const char *const copied[] = {"seeds",   "check",        "faults",   "counts",
+                                         "speedup", "candidate_us", "baseline", "timing"};
+    copy(report, answer, copied, COUNT_OF(copied));
+    if (json_is_object(json_object_get(answer, "target")))
+        copy_target(report, json_object_get(answer, "target"));
+    copy_captures(report, answer);
+    if (json_is_array(json_object_get(answer, "sandbox")))
+        merge_sandbox(report, json_object_get(answer, "sandbox"));
+}
+
+void report_sanitize(json_t *report, const json_t *found)
+{
+    json_object_set(report, "sanitize", (json_t *)found);
 }
 
 void report_end(json_t *report, enum verdict verdict, unsigned flags, const char *detail,
                 double wall_ms)
 {
     set(report, "verdict", json_string(verdict_name(verdict)));
+    if (verdict != VERDICT_PASSED)
+        set(report, "speedup", NULL);
     set(report, "flags", flags_names(flags));
     set(report, "detail", text_or_null(detail));
     set(report, "wall_ms", json_real(report_ms(wall_ms)));

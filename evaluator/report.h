@@ -10,8 +10,19 @@
  *   "flags": ["loose"],               core/flags.def
  *   "detail": "one sentence",         why, when not PASSED, else null
  *   "problem", "workload", "arch", "device": "cpu", "device_model": "ptxvm", "language", "mode",
- *   "speedup": null | {"value": 1.02, "ci95": [1.01, 1.03]},
+ *   "environment": null | {"name", "uuid", "sm", "num_sms", "memory_bytes", "driver"},   the GPU
+ *   "speedup": null | {"value": 1.02, "ci95": [1.01, 1.03]},   only with PASSED
  *   "candidate_us": null | number,  "baseline": null | {"name", "version", "us"},
+ *   "timing": null | {                what speedup is made of; see evaluator/timing_stats.h
+ *     "blocks", "batches", "slots",   blocks of four launches b c c b; slots of inputs and outputs
+ *     "candidate": {"median_us", "mean_us", "first_us", "rest_us"},   first launch of a batch, the others
+ *     "baseline": {"median_us", "mean_us"},
+ *     "floor_us",                     an empty kernel, measured the same way
+ *     "tflops", "roofline_share",     of the candidate; share of the device's best at its highest clock
+ *     "launches": [{"kernel", "us"}], the candidate's, where it has several
+ *     "block_us": [[b, c, c, b], …],
+ *     "environment": {"sm_mhz", "temperature_c", "power_w", "throttle"},   while it was timed
+ *     "parts_ms": {…}},               where the time of the stage went
  *   "target": {"executed": true | false | null,   were target instructions of the arch executed?
  *              "families": {"gmma": {"static": n | null, "warps": n | null, "threads": n | null}},
  *              "tensor_share": null | number,     share of the problem's FLOPs
@@ -33,11 +44,13 @@
  *                         "bad_tiles", "tiles", "bad_rows"}]}]},
  *   "faults": [what the executor found: see ptxvm_fault_json(), and "launch": index in the plan, or
  *              null for a launch that fills a buffer],
+ *   "sanitize": null | {"device": "ptxvm", "workload", "seed", "thread_instructions",
+ *                       "findings": [as faults]},   see evaluator/sanitize.h
  *   "counts": null | {"thread_instructions", "warp_instructions", "ctas"},   one run of the plan
  *   "captures": [{"buffer", "dtype", "offset", "bytes"}],   only if there are any: their artefact
  *   "sandbox": ["seccomp", …],        layers that every child of this evaluation had
  *   "versions": {"ptxbench", "nvrtc", "ptxas"},
- *   "epoch": 1,                       raised when older verdicts are no longer comparable
+ *   "epoch": 1,                       raised when older numbers are no longer comparable
  *   "cubin_sha256": null | "…", "source_sha256": "…",
  *   "seeds": ["…"],                   secret until now; see evaluator/inputs.h
  *   "wall_ms": 1234.5 } */
@@ -74,7 +87,17 @@ void report_compile(json_t *report, const struct compile_result *compiled);
  * evaluator/runner.h). */
 void report_check(json_t *report, const json_t *answer, const struct arch *arch);
 
-/* Verdict, flags, sentence and time: what is known last. */
+/* Says on what it runs: the "device" of a keeper's ready event. */
+void report_device(json_t *report, const json_t *device);
+
+/* Copies an answer of a keeper: the members that evaluator/keeper.h lists for its operation. */
+void report_gpu(json_t *report, const json_t *answer);
+
+/* Copies what the sanitizer found. */
+void report_sanitize(json_t *report, const json_t *found);
+
+/* Verdict, flags, sentence and time: what is known last. A verdict other than PASSED takes the speedup
+ * away; what was measured stays in "timing". */
 void report_end(json_t *report, enum verdict verdict, unsigned flags, const char *detail,
                 double wall_ms);
 

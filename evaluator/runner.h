@@ -4,39 +4,33 @@
  * queue connection carries one; runner_serve.c answers.
  *
  *   in:  FRAME_REQUEST {"problem", "workload", "arch", "launch": plan document, "symbols": {…},
- *                       "assembled": bool, "seeds": ["hex", …], "thread_instructions", "plan_ms"}
- *        FRAME_PTX the candidate, FRAME_PTX the oracle
+ *                       "assembled": bool, "seeds": ["hex", …], "thread_instructions", "plan_ms",
+ *                       "sanitize": bool}
+ *        FRAME_PTX the candidate, FRAME_PTX the oracle (empty to sanitize)
  *   out: FRAME_EVENT {"done": 1, "total": 2} …, FRAME_LOG what the kernels printed, FRAME_CAPTURE,
- *        FRAME_RESULT check_answer_json() and "sandbox": active layers */
+ *        FRAME_RESULT check_answer_json(), or sanitize_run(), and "sandbox": active layers */
 #ifndef EVALUATOR_RUNNER_H
 #define EVALUATOR_RUNNER_H
 
 #include "evaluator/check.h"
 #include "evaluator/child.h"
+#include "evaluator/outcome.h"
 
 struct runner_request {
     struct check_request check;  /* less progress */
+    bool sanitize;               /* instead of a check: see sanitize_run.h */
     const json_t *launch;        /* the plan document behind check.plan */
     int64_t timeout_ms;          /* of the whole process */
     int64_t memory_bytes;
-    void (*progress)(void *arg, const json_t *event); /* {"done", "total"}; may be NULL */
+    outcome_progress *progress;  /* {"done", "total"}; may be NULL */
     bool (*tick)(void *arg);     /* false stops; may be NULL */
     void *arg;
 };
 
-struct runner_answer {
-    enum verdict verdict;
-    unsigned flags;
-    char detail[LIMIT_DETAIL];
-    json_t *answer;              /* the result frame, NULL if the runner died; owned */
-    struct buf log, capture;
-};
-
-/* Runs one check in a fresh process. Whatever happens to it is in the answer: a runner that died
+/* Runs one check in a fresh process. Whatever happens to it is in `out`: a runner that died
  * or ran past its deadline is INFRA_ERROR (its own budgets end a slow kernel first), one that was
- * stopped by tick is CANCELLED. Release the answer in any case. */
-void runner_run(const struct runner_request *request, struct runner_answer *out);
-void runner_answer_release(struct runner_answer *a);
+ * stopped by tick is CANCELLED. Release the outcome in any case. */
+void runner_run(const struct runner_request *request, struct outcome *out);
 
 /* The process: confines itself, serves one request. Returns the exit code. */
 int runner_serve(int in_fd, int out_fd);

@@ -9,6 +9,7 @@
 #include "core/submission.h"
 #include "core/util.h"
 #include "evaluator/sandbox.h"
+#include "evaluator/sanitize_run.h"
 
 struct serving {
     struct registry registry;
@@ -16,6 +17,7 @@ struct serving {
     char *ptx, *oracle_ptx;
     struct plan *plan;
     struct check_request check;
+    int sanitize; /* a boolean, as jansson unpacks them */
     int out_fd;
 };
 
@@ -67,10 +69,10 @@ static enum err read_request(struct serving *s, struct fault *f)
     json_t *launch, *symbols, *seeds;
     json_int_t instructions, plan_ms;
     int assembled;
-    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:I, s:I}", "problem",
+    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:I, s:I, s:b}", "problem",
                     &problem, "workload", &workload, "arch", &arch, "launch", &launch, "symbols", &symbols,
                     "assembled", &assembled, "seeds", &seeds, "thread_instructions", &instructions,
-                    "plan_ms", &plan_ms))
+                    "plan_ms", &plan_ms, "sanitize", &s->sanitize))
         return fault_set(f, ERR_BAD_REQUEST, "cannot read the request: members are missing");
     struct check_request *c = &s->check;
     c->problem = problems_find(&s->registry.problems, problem);
@@ -99,7 +101,16 @@ static enum err read_request(struct serving *s, struct fault *f)
     return read_seeds(s, seeds, f);
 }
 
-static bool answer(const struct serving *s)
+static bool answer_sanitize(const struct serving *s)
+{
+    json_t *json = sanitize_run(&s->check);
+    json_object_set_new(json, "sandbox", sandbox_layers());
+    bool ok = frame_write_json(s->out_fd, FRAME_RESULT, json);
+    json_decref(json);
+    return ok;
+}
+
+static bool answer_check(const struct serving *s)
 {
     struct check_answer a;
     check_run(&s->check, &a);
@@ -126,7 +137,7 @@ int runner_serve(int in_fd, int out_fd)
             e = read_frames(&s, in_fd, &f);
         if (e == ERR_NONE)
             e = read_request(&s, &f);
-        if (e == ERR_NONE && !answer(&s))
+        if (e == ERR_NONE && !(s.sanitize ? answer_sanitize(&s) : answer_check(&s)))
             e = fault_set(&f, ERR_IO, "cannot answer: the other side closed");
         plan_free(s.plan);
         json_decref(s.request);

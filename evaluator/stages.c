@@ -14,18 +14,35 @@ static bool compile_tick(void *arg)
     return !stages_cancelled(arg);
 }
 
+struct compile_request stages_compile_request(const struct submission *s, const struct plan *plan,
+                                              const char *options[LIMIT_OPTIONS + 1])
+{
+    size_t n = json_array_size(s->options);
+    for (size_t i = 0; i <= LIMIT_OPTIONS; i++)
+        options[i] = i < n ? json_string_value(json_array_get(s->options, i)) : NULL;
+    return (struct compile_request){
+        .language = language_name(s->language), .arch = s->arch, .source = s->source,
+        .source_len = s->source_len, .options = options, .plan = plan, .wake_fd = -1,
+    };
+}
+
+json_t *stages_symbols(const struct compile_result *c)
+{
+    json_t *symbols = json_object();
+    for (size_t i = 0; i < c->kernel_count; i++)
+        json_object_set_new(symbols, c->kernels[i].name, json_string(c->kernels[i].symbol));
+    return symbols;
+}
+
 /* Compiles and inspects in one child; what inspection found is told by the next stage. */
 static void run_compile(struct evaluating *e, struct stage_result *r)
 {
+    const char *options[LIMIT_OPTIONS + 1];
     const struct submission *s = e->request->submission;
-    const char *options[LIMIT_OPTIONS + 1] = {NULL};
-    for (size_t i = 0; i < json_array_size(s->options) && i < LIMIT_OPTIONS; i++)
-        options[i] = json_string_value(json_array_get(s->options, i));
-    struct compile_request request = {
-        .language = language_name(s->language), .arch = s->arch, .source = s->source,
-        .source_len = s->source_len, .options = options, .plan = s->plan,
-        .timeout_ms = e->limits.compile_ms, .tick = compile_tick, .wake_fd = -1, .arg = e,
-    };
+    struct compile_request request = stages_compile_request(s, s->plan, options);
+    request.timeout_ms = e->limits.compile_ms;
+    request.tick = compile_tick;
+    request.arg = e;
     struct compile_result *c = &e->compiled;
     compile_run(&request, c);
     report_compile(e->out->report, c);
@@ -100,7 +117,10 @@ static void run(struct evaluating *e, stage_function *function, struct stage_res
     }
     if (r->wall_ms == 0)
         r->wall_ms = (now_s() - start) * 1e3;
-    note(e, r->verdict == VERDICT_PASSED ? STAGE_PASSED : STAGE_FAILED, r->wall_ms, r->detail);
+    note(e, r->skipped ? STAGE_SKIPPED : r->verdict == VERDICT_PASSED ? STAGE_PASSED : STAGE_FAILED,
+         r->wall_ms, r->detail);
+    if (r->verdict == VERDICT_PASSED)
+        r->detail[0] = '\0';
 }
 
 void stages_run(struct evaluating *e, struct stage_result *end)

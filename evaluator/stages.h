@@ -3,11 +3,14 @@
 #ifndef EVALUATOR_STAGES_H
 #define EVALUATOR_STAGES_H
 
+#include "core/submission.h"
 #include "evaluator/compile.h"
 #include "evaluator/evaluate.h"
 #include "evaluator/report.h"
 
 struct device;
+struct keeper_line;
+struct sanitizing;
 
 /* One evaluation on its way through the stages. */
 struct evaluating {
@@ -17,6 +20,8 @@ struct evaluating {
     struct evaluation_limits limits;  /* defaults filled in */
     struct compile_result compiled;   /* after compile */
     enum stage stage;                 /* running now */
+    struct keeper_line *keeper;       /* device cuda: from check on; owned */
+    struct sanitizing *sanitizing;    /* device cuda: in the background, from check on; owned */
     struct evaluation *out;
 };
 
@@ -25,6 +30,7 @@ struct stage_result {
     enum verdict verdict;      /* PASSED: go on */
     char detail[LIMIT_DETAIL]; /* one sentence unless PASSED */
     double wall_ms;            /* set by the driver unless the stage did */
+    bool skipped;              /* it could not be done, `detail` says why, and that decides nothing */
 };
 
 typedef void stage_function(struct evaluating *e, struct stage_result *r);
@@ -35,5 +41,13 @@ void stages_run(struct evaluating *e, struct stage_result *end);
 /* Tells the caller; borrows nothing. `members` may be NULL and is released here. */
 void stages_event(const struct evaluating *e, const char *kind, json_t *members);
 bool stages_cancelled(const struct evaluating *e);
+
+/* The submission's module as `plan` asks for it, which may be for another workload. `options` is room
+ * for a list that the request borrows. */
+struct compile_request stages_compile_request(const struct submission *s, const struct plan *plan,
+                                              const char *options[LIMIT_OPTIONS + 1]);
+
+/* {name expression: symbol} of a compiled module; new reference. */
+json_t *stages_symbols(const struct compile_result *c);
 
 #endif

@@ -15,8 +15,9 @@
 
 static const char *const members[] = {
     "schema", "id", "verdict", "flags", "detail", "problem", "workload", "arch", "device",
-    "device_model", "language", "mode", "speedup", "candidate_us", "baseline", "target", "stages",
-    "compile", "kernels", "check", "faults", "counts", "sandbox", "versions", "epoch",
+    "device_model", "language", "mode", "environment", "speedup", "candidate_us", "baseline", "timing",
+    "target", "stages", "compile", "kernels", "check", "faults", "sanitize", "counts", "sandbox",
+    "versions", "epoch",
     "cubin_sha256", "source_sha256", "seeds", "wall_ms",
 };
 
@@ -104,6 +105,39 @@ static void target_is_executed_only_by_target_families(void **state)
     }
 }
 
+/* What a keeper tells lands where the page and the board look for it. */
+static void a_keeper_fills_its_members(void **state)
+{
+    (void)state;
+    json_t *r = begin(NULL);
+    json_t *device = json_pack("{s:s, s:s}", "name", "NVIDIA H200", "uuid", "GPU-1");
+    json_t *timed = json_pack("{s:{s:f, s:[f,f]}, s:f, s:{s:s}, s:{s:i}}", "speedup", "value", 1.5,
+                              "ci95", 1.4, 1.6, "candidate_us", 10.0, "baseline", "name", "cuBLAS",
+                              "timing", "blocks", 32);
+    json_t *counted = json_pack("{s:{s:b, s:{s:{s:i, s:i}}, s:f, s:n}}", "target", "executed", 1,
+                                "families", "gmma", "warps", 4, "threads", 128, "tensor_share", 1.0,
+                                "reason");
+    report_device(r, device);
+    report_gpu(r, timed);
+    report_gpu(r, counted);
+    assert_string_equal(json_string_value(json_object_get(r, "device_model")), "NVIDIA H200");
+    assert_string_equal(json_string_value(at(r, "environment", "uuid", NULL)), "GPU-1");
+    assert_int_equal(json_integer_value(at(r, "timing", "blocks", NULL)), 32);
+    assert_true(json_is_true(at(r, "target", "executed", NULL)));
+    assert_true(json_is_null(at(r, "target", "reason", NULL)));
+    assert_int_equal(json_integer_value(at(at(r, "target", "families", "gmma"), "threads", NULL, NULL)), 128);
+    assert_true(json_is_null(at(at(r, "target", "families", "mma"), "threads", NULL, NULL)));
+    report_end(r, VERDICT_PASSED, 0, "", 1);
+    assert_true(json_real_value(at(r, "speedup", "value", NULL)) == 1.5);
+    report_end(r, VERDICT_IMPLAUSIBLE, 0, "too fast", 1);
+    assert_true(json_is_null(json_object_get(r, "speedup")));
+    assert_false(json_is_null(json_object_get(r, "timing")));
+    json_decref(device);
+    json_decref(timed);
+    json_decref(counted);
+    json_decref(r);
+}
+
 static void sandbox_is_what_all_children_had(void **state)
 {
     (void)state;
@@ -149,6 +183,7 @@ int main(void)
         cmocka_unit_test(every_member_is_there_in_order),
         cmocka_unit_test(stages_are_listed),
         cmocka_unit_test(target_is_executed_only_by_target_families),
+        cmocka_unit_test(a_keeper_fills_its_members),
         cmocka_unit_test(sandbox_is_what_all_children_had),
         cmocka_unit_test(forms_belong_to_families),
     };
