@@ -22,7 +22,7 @@ void memory_refund(struct memory *m, size_t bytes)
     atomic_fetch_sub(&m->used, bytes);
 }
 
-void memory_release(struct memory *m)
+void memory_empty(struct memory *m)
 {
     for (size_t i = 0; i < m->count; i++)
         if (m->items[i].owned)

@@ -53,7 +53,7 @@ void ptxvm_free(struct ptxvm *vm)
         next = p->next;
         program_free(p);
     }
-    memory_release(&vm->memory);
+    memory_empty(&vm->memory);
     pthread_mutex_destroy(&vm->wide);
     free(vm->var_address);
     free(vm);

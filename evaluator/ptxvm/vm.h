@@ -297,7 +297,7 @@ static inline uint32_t *local_word(const struct warp *w, int lane, uint64_t offs
 }
 
 /* ---- memory.c ---- */
-void memory_release(struct memory *m);
+void memory_empty(struct memory *m);
 uint64_t memory_add(struct memory *m, const char *name, void *host, size_t bytes, size_t align,
                     bool read_only);
 /* Allocation that holds [address, address + n), or NULL. */
