@@ -160,6 +160,7 @@ static bool launch(struct rig *rig, const struct plan_launch *l, int index, cons
     size_t offsets[LIMIT_ARGS];
     struct ptxvm_launch go = {.symbol = symbol_of(rig, l->kernel),
                               .shared_bytes = (size_t)l->shared_bytes,
+                              .cooperative = l->cooperative,
                               .params = params,
                               .param_bytes = plan_param_layout(l, offsets)};
     for (size_t i = 0; i < l->arg_count; i++)

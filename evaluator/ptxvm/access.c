@@ -21,9 +21,10 @@ const struct allocation *access_find(struct warp *w, const struct op *op, uint64
         w->worker->hints[op->id] = (uint32_t)(a - m->items);
         return a;
     }
-    const struct allocation *params = &w->cta->run->params;
-    uint64_t offset = address - params->start;
-    return offset < params->size && n <= params->size - offset ? params : NULL;
+    const struct run *run = w->cta->run;
+    const struct allocation *own = address < VM_WORKSPACE ? &run->params : &run->workspace;
+    uint64_t offset = address - own->start;
+    return offset < own->size && n <= own->size - offset ? own : NULL;
 }
 
 unsigned char *access_global(struct warp *w, const struct op *op, int lane, uint64_t address,

@@ -3,7 +3,10 @@
  * without clusters has clusters of one. */
 #include "evaluator/ptxvm/vm.h"
 
-enum { CLUSTER_STEPS = 64 * 1024 /* warp instructions before the next CTA of a cluster */ };
+enum {
+    CLUSTER_BITS = 16,
+    CLUSTER_STEPS = 1 << CLUSTER_BITS /* warp instructions before the next CTA of a cluster */
+};
 
 /* Number of the CTA at place `rank` of cluster `index`, in the order of the grid. */
 static uint64_t linear_of(const struct run *run, uint64_t index, uint32_t rank)
@@ -51,17 +54,20 @@ void cluster_free(struct cluster *k)
 static enum cta_state one_round(struct cluster *k, uint64_t *steps)
 {
     enum cta_state all = CTA_DONE;
-    uint64_t before = k->ctas[0]->worker->steps;
+    struct cta *first = k->ctas[0];
+    uint64_t before = first->worker->steps;
+    uint32_t begin = sched_draw(first, k->count);
     for (uint32_t i = 0; i < k->count; i++) {
-        if (!k->ctas[i]->live_warps)
+        struct cta *c = k->ctas[(begin + i) % k->count];
+        if (!c->live_warps)
             continue;
-        enum cta_state state = cta_run(k->ctas[i], CLUSTER_STEPS);
+        enum cta_state state = cta_run(c, CLUSTER_STEPS >> sched_draw(first, CLUSTER_BITS));
         if (state == CTA_STOPPED)
             return state;
         if (state != CTA_DONE)
             all = CTA_RUNNING;
     }
-    *steps = k->ctas[0]->worker->steps - before;
+    *steps = first->worker->steps - before;
     return all == CTA_RUNNING && *steps == 0 ? CTA_STUCK : all;
 }
 
@@ -79,11 +85,23 @@ enum cta_state cluster_run(struct cluster *k, int64_t steps)
 
 void cluster_report_deadlock(struct cluster *k)
 {
-    for (uint32_t i = 0; i < k->count; i++)
-        if (k->ctas[i]->live_warps) {
-            cta_report_deadlock(k->ctas[i]);
-            return;
-        }
+    struct buf text;
+    struct warp *who = NULL;
+    const struct group *at = NULL;
+    buf_init(&text, PTXVM_DETAIL * 2);
+    for (uint32_t i = 0; i < k->count; i++) {
+        struct warp *w = NULL;
+        const struct group *g = cta_describe_waits(k->ctas[i], &text, &w);
+        if (g && !at)
+            at = g, who = w;
+    }
+    const char *all = k->count > 1 ? "cluster" : "CTA";
+    if (at)
+        stop_at(who, at->pc, __builtin_ctz(at->mask), PTXVM_DEADLOCK, PTXVM_KIND_NONE,
+                "every live warp of the %s waits%s", all, text.data ? text.data : "");
+    else
+        stop_run(k->ctas[0]->run, PTXVM_DEADLOCK, "no warp of a %s can go on", all);
+    buf_release(&text);
 }
 
 struct cta *cluster_shared(struct cta *c, uint64_t *address)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A CTA and its warps, their frames, and what is said when all of them wait for ever. */
+ * A CTA and its warps, and their frames. */
 #include "evaluator/ptxvm/vm.h"
 
 #include <string.h>
-
-#include "core/text.h"
 
 enum { ROW_ALIGN = 64, MAX_SPARE = 256 };
 
@@ -16,8 +14,8 @@ enum { SHARED_POISON = 0xff };
 static size_t frame_bytes(const struct function *fn)
 {
     size_t head = (sizeof(struct frame) + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
-    size_t preds = (((size_t)fn->preds + 1) * sizeof(uint32_t) + ROW_ALIGN - 1) / ROW_ALIGN *
-                   ROW_ALIGN;
+    size_t preds =
+        (((size_t)fn->preds + 1) * sizeof(uint32_t) + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
     return head + preds + (fn->row_bytes + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
 }
 
@@ -48,8 +46,7 @@ static struct frame *make_frame(struct worker *worker, const struct function *fn
     unsigned char *at = (unsigned char *)f + (sizeof *f + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
     f->preds = (uint32_t *)(void *)at;
     f->preds[VM_PRED_TRUE] = VM_FULL;
-    f->rows = (unsigned char *)f + bytes -
-              (fn->row_bytes + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
+    f->rows = (unsigned char *)f + bytes - (fn->row_bytes + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
     return f;
 }
 
@@ -154,9 +151,9 @@ static bool warp_init(struct warp *w, struct cta *c, uint32_t index)
     uint32_t threads = run->threads - index * VM_LANES;
     w->lanes = w->live = threads >= VM_LANES ? VM_FULL : (UINT32_C(1) << threads) - 1;
     w->base[1] = run->program->constants;
-    struct frame *f = push(w, vm_function(run->program, (uint32_t)(run->program->entry -
-                                                                   run->program->module->funcs)),
-                           NULL, w->live);
+    struct frame *f = push(
+        w, vm_function(run->program, (uint32_t)(run->program->entry - run->program->module->funcs)),
+        NULL, w->live);
     if (!f)
         return false;
     w->groups[0] = (struct group){.frame = f, .pc = f->function->ops, .mask = w->live};
@@ -170,13 +167,6 @@ static void coordinates(struct cta *c)
     c->id[0] = (uint32_t)(c->linear % grid[0]);
     c->id[1] = (uint32_t)(c->linear / grid[0] % grid[1]);
     c->id[2] = (uint32_t)(c->linear / grid[0] / grid[1]);
-}
-
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
 }
 
 struct cta *cta_new(struct worker *worker, uint64_t linear)
@@ -199,8 +189,9 @@ struct cta *cta_new(struct worker *worker, uint64_t linear)
     c->shared_bytes = run->shared_bytes;
     c->shared = aligned_alloc(ROW_ALIGN, room);
     c->warps = calloc(run->warps, sizeof *c->warps);
-    uint64_t seed = run->vm->options.seed;
-    c->first_warp = seed ? (uint32_t)(mix(seed + linear) % run->warps) : 0;
+    c->random = run->vm->options.seed + linear * UINT64_C(0xd1b54a32d192ed03);
+    for (uint32_t i = 0; i < run->warps; i++)
+        c->order[i] = (uint8_t)i;
     bool ok = c->shared && c->warps;
     if (ok)
         memset(c->shared, SHARED_POISON, room);
@@ -237,57 +228,4 @@ void cta_free(struct cta *c)
     free(c->warps);
     free(c->shared);
     free(c);
-}
-
-/* ---- deadlock ---- */
-
-static void describe_wait(struct buf *text, struct warp *w, const struct group *g)
-{
-    struct ptxvm_fault at = {0};
-    fault_locate(&at, w, g->pc, __builtin_ctz(g->mask));
-    buf_addf(text, "; warp %u lanes 0x%08x ", w->index, g->mask);
-    if (g->wait == WAIT_BARRIER) {
-        const struct barrier *b = &w->cta->barriers[g->wait_for];
-        uint32_t arrived = b->extra;
-        for (uint32_t i = 0; i < w->cta->warp_count; i++)
-            arrived += vm_count(b->arrived[i]);
-        buf_addf(text, "at barrier %u (%u of %u threads)", g->wait_for, arrived,
-                 b->expected ? b->expected : w->cta->run->threads);
-    } else if (g->wait == WAIT_WARPGROUP) {
-        buf_adds(text, "for the other warps of its warpgroup");
-    } else if (g->wait == WAIT_REGISTERS) {
-        buf_addf(text, "for %u registers a thread", g->wait_for);
-    } else if (g->wait == WAIT_MBARRIER) {
-        buf_addf(text, "for the mbarrier at 0x%x", g->wait_for);
-    } else {
-        buf_addf(text, "for lanes 0x%08x of the warp", g->wait_for & w->live & ~g->mask);
-    }
-    buf_addf(text, ", line %u", at.ptx_line);
-    if (at.source_line)
-        buf_addf(text, " (%.80s:%u)", at.file, at.source_line);
-}
-
-void cta_report_deadlock(struct cta *c)
-{
-    struct buf text;
-    buf_init(&text, PTXVM_TEXT * 4);
-    struct warp *first = NULL;
-    const struct group *first_group = NULL;
-    for (uint32_t i = 0; i < c->warp_count; i++)
-        for (int k = 0; k < c->warps[i].group_count; k++) {
-            const struct group *g = &c->warps[i].groups[k];
-            if (!g->mask || g->wait == WAIT_NONE)
-                continue;
-            if (!first)
-                first = &c->warps[i], first_group = g;
-            if (text.len < PTXVM_TEXT)
-                describe_wait(&text, &c->warps[i], g);
-        }
-    if (first)
-        stop_at(first, first_group->pc, __builtin_ctz(first_group->mask), PTXVM_DEADLOCK,
-                PTXVM_KIND_NONE, "every live warp of the CTA waits%.400s",
-                text.data ? text.data : "");
-    else
-        stop_run(c->run, PTXVM_DEADLOCK, "no warp of a CTA can go on");
-    buf_release(&text);
 }

@@ -143,10 +143,14 @@ HANDLER(barrier)
 
 /* ---- bar.warp.sync ---- */
 
+static void nothing(struct warp *w, const struct op *op, uint32_t exec)
+{
+    (void)w, (void)op, (void)exec;
+}
+
 HANDLER(warp_sync)
 {
-    const uint32_t *members = vm_row(w, op->a);
-    return group_meet(w, op, exec, members[__builtin_ctz(exec)]) ? op + 1 : NULL;
+    return group_together(w, op, exec, op->a, nothing);
 }
 
 /* The cluster barrier: arrive and wait apart, all threads of all CTAs. */

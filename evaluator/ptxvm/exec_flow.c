@@ -49,6 +49,7 @@ const struct op *run_brx(struct warp *w, const struct op *op, uint32_t exec)
         return target;
     /* One target now; lanes with another one come back to this op. */
     group_split(w, same, w->frame, target);
+    group_uncount(w, op, exec & ~same);
     w->event = EVENT_RESCHEDULE;
     w->next = op;
     return NULL;
@@ -232,6 +233,7 @@ HANDLER(call_indirect)
     if (same != exec) {
         /* Lanes with another target come back to this op on their own. */
         group_split(w, exec & ~same, w->frame, op);
+        group_uncount(w, op, exec & ~same);
         w->mask = w->group->mask;
     }
     return enter(w, op, same, fn);

@@ -161,6 +161,14 @@ BINARY(min_u16x2, uint32_t, uint32_t, uint32_t, HALVES(uint16_t, min))
 BINARY(max_u16x2, uint32_t, uint32_t, uint32_t, HALVES(uint16_t, max))
 BINARY(min_s16x2, uint32_t, uint32_t, uint32_t, HALVES(int16_t, min))
 BINARY(max_s16x2, uint32_t, uint32_t, uint32_t, HALVES(int16_t, max))
+/* Halves below zero become zero. */
+static inline uint32_t relu_16x2(uint32_t v)
+{
+    return (v & 0x8000 ? 0 : v & 0xffff) | (v & 0x80000000 ? 0 : v & 0xffff0000);
+}
+
+BINARY(min_relu_s16x2, uint32_t, uint32_t, uint32_t, relu_16x2(HALVES(int16_t, min)))
+BINARY(max_relu_s16x2, uint32_t, uint32_t, uint32_t, relu_16x2(HALVES(int16_t, max)))
 BINARY(min_relu_s32, int32_t, int32_t, int32_t, (a < b ? a : b) < 0 ? 0 : (a < b ? a : b))
 BINARY(max_relu_s32, int32_t, int32_t, int32_t, (a > b ? a : b) < 0 ? 0 : (a > b ? a : b))
 
@@ -277,6 +285,13 @@ DOT(ss, true, true)
         form ".s32.s32", "w:www", name##_ss, NULL, 0                                               \
     }
 
+/* The manual writes .relu before the type, the headers of CUDA behind it. */
+#define RELU(form, type, run)                                                                      \
+    {form ".relu." type, "w:ww", run, NULL, 0},                                                    \
+    {                                                                                              \
+        form "." type ".relu", "w:ww", run, NULL, 0                                                \
+    }
+
 const struct row ROWS_NAME(int)[] = {
     SIZES("add", "h:hh", "w:ww", "d:dd", add),
     SIZES("sub", "h:hh", "w:ww", "d:dd", sub),
@@ -306,8 +321,10 @@ const struct row ROWS_NAME(int)[] = {
     {"max.u16x2", "w:ww", max_u16x2, NULL, 0},
     {"min.s16x2", "w:ww", min_s16x2, NULL, 0},
     {"max.s16x2", "w:ww", max_s16x2, NULL, 0},
-    {"min.relu.s32", "w:ww", min_relu_s32, NULL, 0},
-    {"max.relu.s32", "w:ww", max_relu_s32, NULL, 0},
+    RELU("min", "s32", min_relu_s32),
+    RELU("max", "s32", max_relu_s32),
+    RELU("min", "s16x2", min_relu_s16x2),
+    RELU("max", "s16x2", max_relu_s16x2),
     {"abs.s16", "h:h", abs_16, NULL, 0},
     {"abs.s32", "w:w", abs_32, NULL, 0},
     {"abs.s64", "d:d", abs_64, NULL, 0},

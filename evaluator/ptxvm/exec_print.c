@@ -53,6 +53,7 @@ struct print {
     const struct op *op;
     int lane;
     uint64_t args; /* address of the next argument */
+    int taken;     /* arguments so far */
     struct buf out;
     bool stopped;
 };
@@ -64,6 +65,7 @@ static uint64_t next_argument(struct print *p, uint32_t bytes)
     if (!access_copy(p->w, p->op, p->lane, p->args, &value, bytes))
         p->stopped = true;
     p->args += bytes;
+    p->taken++;
     return value;
 }
 
@@ -172,7 +174,7 @@ static void append_log(struct run *run, const char *text, size_t n)
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Number of bytes printed by the lane, or -1 with the launch stopped. */
+/* Number of arguments printed by the lane, or -1 with the launch stopped. */
 static int print_lane(struct warp *w, const struct op *op, int lane)
 {
     char format[FORMAT_MAX];
@@ -181,8 +183,8 @@ static int print_lane(struct warp *w, const struct op *op, int lane)
     struct print p = {.w = w, .op = op, .lane = lane, .args = argument(w, op, 1, lane)};
     buf_init(&p.out, LINE_MAX_BYTES);
     print_format(&p, format);
-    int n = p.stopped ? -1 : (int)p.out.len;
-    if (n > 0)
+    int n = p.stopped ? -1 : p.taken;
+    if (n >= 0)
         append_log(w->cta->run, p.out.data, p.out.len);
     buf_release(&p.out);
     return n;

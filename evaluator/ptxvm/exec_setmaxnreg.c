@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * setmaxnreg: warps give registers back to the CTA and take them from there. How many a kernel
- * starts with is ptxas's choice; here it is what the register file allows, so that a pool that is
- * never enough here is enough nowhere. */
+ * setmaxnreg: warps give registers back to the pool of the CTA and take them from there. A kernel
+ * starts with what ptxas gave it; where that is not known, with what .maxnreg, .minnctapersm or the
+ * register file allow, which is what ptxas takes too. */
 #include "evaluator/ptxvm/lanes.h"
 
-enum { SM_REGISTERS = 64 * 1024, THREAD_MAX = 255, UNIT = 8, LEAST = 24, MOST = 256 };
+enum { THREAD_MAX = 255, UNIT = 8, LEAST = 24, MOST = 256, WARPGROUP = 4 };
 
 static uint32_t registers_at_start(const struct run *run)
 {
-    uint32_t share = SM_REGISTERS / (run->warps * VM_LANES) / UNIT * UNIT;
-    return share > THREAD_MAX ? THREAD_MAX : share;
+    const struct ptx_directives *dir = &run->program->entry->directives;
+    uint32_t ctas = dir->minnctapersm ? dir->minnctapersm : 1;
+    uint32_t share = VM_SM_REGISTERS / (run->warps * VM_LANES) / ctas / UNIT * UNIT;
+    share = share > THREAD_MAX ? THREAD_MAX : share;
+    share = dir->maxnreg && dir->maxnreg < share ? dir->maxnreg : share;
+    return run->launch->registers ? run->launch->registers : share;
+}
+
+static uint32_t registers_of(const struct warp *w)
+{
+    return w->registers ? w->registers : registers_at_start(w->cta->run);
 }
 
 static void wake(struct cta *c)
@@ -23,8 +32,7 @@ static void wake(struct cta *c)
 HANDLER(setmaxnreg_dec)
 {
     (void)exec;
-    uint32_t have = w->registers ? w->registers : registers_at_start(w->cta->run);
-    uint32_t want = (uint32_t)op->imm;
+    uint32_t have = registers_of(w), want = (uint32_t)op->imm;
     if (want < have) {
         w->registers = want;
         w->cta->spare_registers += (have - want) * VM_LANES;
@@ -33,19 +41,30 @@ HANDLER(setmaxnreg_dec)
     return op + 1;
 }
 
+/* Would the pool be enough for the warpgroup if every other warp gave back all it can? */
+static bool is_possible(const struct warp *w, uint32_t want)
+{
+    const struct run *run = w->cta->run;
+    uint32_t group = run->warps < WARPGROUP ? run->warps : WARPGROUP;
+    return group * want + (run->warps - group) * LEAST <= run->warps * registers_at_start(run);
+}
+
 HANDLER(setmaxnreg_inc)
 {
-    (void)exec;
-    uint32_t have = w->registers ? w->registers : registers_at_start(w->cta->run);
-    uint32_t want = (uint32_t)op->imm;
+    struct cta *c = w->cta;
+    uint32_t have = registers_of(w), want = (uint32_t)op->imm;
     if (want <= have)
         return op + 1;
     uint32_t need = (want - have) * VM_LANES;
-    if (need <= w->cta->spare_registers) {
-        w->cta->spare_registers -= need;
+    if (need <= c->spare_registers) {
+        c->spare_registers -= need;
         w->registers = want;
         return op + 1;
     }
+    if (!is_possible(w, want))
+        return stop_at(w, op, __builtin_ctz(exec), PTXVM_DEADLOCK, PTXVM_KIND_NONE,
+                       "waits for ever for %u registers a thread: the CTA has %u warps of %u", want,
+                       c->run->warps, registers_at_start(c->run));
     w->group->wait = WAIT_REGISTERS;
     w->group->wait_for = want - have;
     w->group->pc = op;

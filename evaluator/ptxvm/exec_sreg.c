@@ -84,7 +84,7 @@ static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
     case PTX_SREG_nsmid:
         return sms;
     case PTX_SREG_gridid:
-        return 1;
+        return run->grid_id;
     case PTX_SREG_clock:
     case PTX_SREG_clock64:
         return w->worker->steps + w->turn;
@@ -103,8 +103,12 @@ static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
     case PTX_SREG_reserved_smem_offset_end:
     case PTX_SREG_reserved_smem_offset_cap:
         return VM_SHARED_START;
+    case PTX_SREG_envreg1: /* where cooperative_groups looks for the barrier of the grid */
+        return run->workspace.start >> 32;
+    case PTX_SREG_envreg2:
+        return run->workspace.start;
     default:
-        return 0; /* the fourth component, %envreg<n>, … */
+        return 0; /* the fourth component, other %envreg<n>, … */
     }
 }
 

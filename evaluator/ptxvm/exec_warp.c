@@ -5,11 +5,14 @@
 
 #include <string.h>
 
-static uint32_t members_of(const struct warp *w, const struct op *op, uint32_t exec)
-{
-    const uint32_t *members = vm_row(w, op->c);
-    return members[__builtin_ctz(exec)];
-}
+/* What one of them does for the lanes of one member mask, which are `exec`. */
+#define TOGETHER(name)                                                                             \
+    static void name##_lanes(struct warp *w, const struct op *op, uint32_t exec);                  \
+    HANDLER(name)                                                                                  \
+    {                                                                                              \
+        return group_together(w, op, exec, op->c, name##_lanes);                                   \
+    }                                                                                              \
+    static void name##_lanes(struct warp *w, const struct op *op, uint32_t exec)
 
 /* ---- shfl: a value, b lane or delta, list[0] clamp and segment mask, c members ---- */
 
@@ -36,10 +39,8 @@ static int shfl_source(int lane, uint32_t mode, uint32_t b, uint32_t c)
     }
 }
 
-HANDLER(shfl)
+TOGETHER(shfl)
 {
-    if (!group_meet(w, op, exec, members_of(w, op, exec)))
-        return NULL;
     uint32_t from[VM_LANES], *d = vm_row(w, op->d), inside = 0;
     const uint32_t *b = vm_row(w, op->b), *c = vm_row(w, op->list[0]);
     memcpy(from, vm_row(w, op->a), sizeof from);
@@ -53,7 +54,6 @@ HANDLER(shfl)
     }
     if (op->e)
         vm_set_pred(w, op->e, exec, inside);
-    return op + 1;
 }
 
 static bool decode_shfl(struct decoder *d, const struct row *row)
@@ -88,21 +88,18 @@ static bool decode_shfl(struct decoder *d, const struct row *row)
 
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 
-HANDLER(vote)
+TOGETHER(vote)
 {
-    if (!group_meet(w, op, exec, members_of(w, op, exec)))
-        return NULL;
     uint32_t yes = w->preds[op->a] & exec;
     if (op->aux == VOTE_BALLOT) {
         uint32_t *d = vm_row(w, op->d);
         EACH_LANE if (ACTIVE(exec, i)) d[i] = yes;
-        return op + 1;
+        return;
     }
     bool result = op->aux == VOTE_ALL   ? yes == exec
                   : op->aux == VOTE_ANY ? yes != 0
                                         : yes == 0 || yes == exec;
     vm_set_pred(w, op->d, exec, result ? VM_FULL : 0);
-    return op + 1;
 }
 
 static bool decode_vote(struct decoder *d, const struct row *row)
@@ -142,26 +139,20 @@ static uint32_t same_as(const struct warp *w, const struct op *op, uint32_t exec
     return same & exec;
 }
 
-HANDLER(match_any)
+TOGETHER(match_any)
 {
-    if (!group_meet(w, op, exec, members_of(w, op, exec)))
-        return NULL;
     uint32_t result[VM_LANES], *d = vm_row(w, op->d);
     EACH_LANE result[i] = same_as(w, op, exec, i);
     EACH_LANE if (ACTIVE(exec, i)) d[i] = result[i];
-    return op + 1;
 }
 
-HANDLER(match_all)
+TOGETHER(match_all)
 {
-    if (!group_meet(w, op, exec, members_of(w, op, exec)))
-        return NULL;
     bool all = same_as(w, op, exec, __builtin_ctz(exec)) == exec;
     uint32_t *d = vm_row(w, op->d);
     EACH_LANE if (ACTIVE(exec, i)) d[i] = all ? exec : 0;
     if (op->e)
         vm_set_pred(w, op->e, exec, all ? VM_FULL : 0);
-    return op + 1;
 }
 
 static bool decode_match(struct decoder *d, const struct row *row)
@@ -218,17 +209,14 @@ static uint32_t redux_step(uint32_t kind, uint32_t x, uint32_t y)
     }
 }
 
-HANDLER(redux)
+TOGETHER(redux)
 {
-    if (!group_meet(w, op, exec, members_of(w, op, exec)))
-        return NULL;
     const uint32_t *a = vm_row(w, op->a);
     uint32_t *d = vm_row(w, op->d);
     int first = __builtin_ctz(exec);
     uint32_t result = a[first];
     EACH_LANE if (ACTIVE(exec, i) && i != first) result = redux_step(op->aux, result, a[i]);
     EACH_LANE if (ACTIVE(exec, i)) d[i] = result;
-    return op + 1;
 }
 
 /* ---- activemask, elect ---- */
@@ -241,14 +229,11 @@ HANDLER(activemask)
 }
 
 /* The lowest lane is the leader. */
-HANDLER(elect)
+TOGETHER(elect)
 {
-    if (!group_meet(w, op, exec, members_of(w, op, exec)))
-        return NULL;
     uint32_t *d = vm_row(w, op->d), leader = (uint32_t)__builtin_ctz(exec);
     EACH_LANE if (ACTIVE(exec, i)) d[i] = leader;
     vm_set_pred(w, op->e, exec, lane_bit[leader]);
-    return op + 1;
 }
 
 static bool decode_elect(struct decoder *d, const struct row *row)

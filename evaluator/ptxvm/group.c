@@ -135,6 +135,34 @@ bool group_meet(struct warp *w, const struct op *op, uint32_t exec, uint32_t mem
     return false;
 }
 
+void group_uncount(struct warp *w, const struct op *op, uint32_t lanes)
+{
+    w->worker->tallies[op->id].threads -= vm_count(lanes);
+}
+
+const struct op *group_together(struct warp *w, const struct op *op, uint32_t exec, uint32_t mask,
+                                void (*run)(struct warp *, const struct op *, uint32_t))
+{
+    const uint32_t *masks = vm_row(w, mask);
+    uint32_t members = masks[__builtin_ctz(exec)], same = 0;
+    for (int i = 0; i < VM_LANES; i++)
+        same |= (uint32_t)(masks[i] == members) << i;
+    same &= exec;
+    if (same != exec) {
+        group_split(w, exec & ~same, w->frame, op);
+        group_uncount(w, op, exec & ~same);
+        w->mask = w->group->mask;
+    }
+    if (!group_meet(w, op, same, members))
+        return NULL;
+    run(w, op, same);
+    if (same == exec)
+        return op + 1;
+    w->event = EVENT_RESCHEDULE;
+    w->next = op + 1;
+    return NULL;
+}
+
 void group_recheck(struct warp *w)
 {
     for (int i = 0; i < w->group_count; i++)

@@ -9,7 +9,9 @@
 
 /* Warp instructions before a worker looks at another CTA: some milliseconds, so that a grid whose
  * CTAs wait for each other gets going. */
-enum { CTA_STEPS = 256 * 1024 };
+enum { CTA_BITS = 18, CTA_STEPS = 1 << CTA_BITS };
+
+enum { WORKSPACE = 256 /* bytes of a cooperative grid's workspace: two words are used */ };
 
 const struct function *vm_function(const struct program *p, uint32_t index)
 {
@@ -88,17 +90,50 @@ static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
     return true;
 }
 
-/* CTAs that the modelled device holds at once, shared out among the workers. Registers are not
- * known before ptxas, so threads and shared memory decide. */
+/* CTAs that the modelled device holds at once. Where the registers of a thread are not known
+ * (ptxas says), threads and shared memory decide. */
+static uint64_t resident_ctas(const struct run *run)
+{
+    uint32_t threads = run->warps * VM_LANES;
+    uint32_t per_sm = VM_SM_THREADS / threads;
+    uint32_t by_shared = VM_SHARED_SM / (run->shared_bytes + VM_SHARED_START);
+    uint32_t registers = run->launch->registers;
+    uint32_t by_registers =
+        registers ? (uint32_t)(VM_SM_REGISTERS / ((uint64_t)registers * threads)) : VM_SM_CTAS;
+    per_sm = per_sm < by_shared ? per_sm : by_shared;
+    per_sm = per_sm < by_registers ? per_sm : by_registers;
+    per_sm = per_sm > VM_SM_CTAS ? VM_SM_CTAS : per_sm ? per_sm : 1;
+    return (uint64_t)per_sm * (uint64_t)run->vm->options.num_sms;
+}
+
+/* Shared out among the workers. */
 static void set_residency(struct run *run, uint32_t workers)
 {
-    uint32_t per_sm = VM_SM_THREADS / (run->warps * VM_LANES);
-    uint32_t by_shared = VM_SHARED_SM / (run->shared_bytes + VM_SHARED_START);
-    per_sm = per_sm < by_shared ? per_sm : by_shared;
-    per_sm = per_sm > VM_SM_CTAS ? VM_SM_CTAS : per_sm ? per_sm : 1;
-    uint64_t all = (uint64_t)per_sm * (uint64_t)run->vm->options.num_sms / workers /
-                   (run->ctas / run->clusters);
+    uint64_t all = resident_ctas(run) / workers / (run->ctas / run->clusters);
     run->resident_max = all < 1 ? 1 : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The order in which clusters begin: every one once, from anywhere. */
+static void set_order(struct run *run)
+{
+    uint64_t seed = run->vm->options.seed, n = run->clusters;
+    run->stride = 1;
+    if (!seed || n > UINT32_MAX)
+        return;
+    run->shift = seed * UINT64_C(0x9e3779b97f4a7c15) % n;
+    run->stride = seed * UINT64_C(0xd1b54a32d192ed03) % n;
+    while (common_divisor(run->stride, n) != 1)
+        run->stride++;
 }
 
 /* ---- workers ---- */
@@ -137,8 +172,7 @@ static struct cluster *begin_cluster(struct worker *worker, const struct queue *
         if (n >= run->clusters)
             return NULL;
     while (!atomic_compare_exchange_weak(&run->next_cluster, &n, n + 1));
-    uint64_t shift = run->vm->options.seed * UINT64_C(0x9e3779b97f4a7c15) % run->clusters;
-    struct cluster *k = cluster_new(worker, (n + shift) % run->clusters);
+    struct cluster *k = cluster_new(worker, (run->shift + n * run->stride) % run->clusters);
     if (!k && !q->count)
         stop_run(run, PTXVM_NO_MEMORY, "no memory for a CTA under %zu bytes", run->vm->memory.max);
     else if (!k)
@@ -162,7 +196,7 @@ static void *work(void *arg)
     struct queue q = {.head = NULL, .tail = &q.head, .count = 0};
     struct cluster *k;
     while (!atomic_load(&run->stop) && (k = next_cluster(worker, &q))) {
-        switch (cluster_run(k, CTA_STEPS)) {
+        switch (cluster_run(k, CTA_STEPS >> sched_draw(k->ctas[0], CTA_BITS))) {
         case CTA_RUNNING:
             push(&q, k);
             continue;
@@ -200,6 +234,7 @@ static void run_workers(struct run *run)
     uint32_t count = (uint32_t)run->vm->options.threads;
     count = count > run->clusters ? (uint32_t)run->clusters : count;
     set_residency(run, count);
+    set_order(run);
     struct worker *workers = calloc(count, sizeof *workers);
     if (!workers) {
         stop_run(run, PTXVM_NO_MEMORY, "out of memory");
@@ -243,6 +278,24 @@ static bool place_params(struct run *run, const struct ptxvm_launch *launch)
     return true;
 }
 
+/* The hardware refuses a cooperative grid that does not fit at once. */
+static bool prepare_cooperative(struct run *run)
+{
+    if (!run->launch->cooperative)
+        return true;
+    if (run->ctas > resident_ctas(run))
+        return refuse(run, "CTAs of a cooperative grid", run->ctas, resident_ctas(run));
+    unsigned char *bytes = aligned_alloc(64, WORKSPACE);
+    if (!bytes) {
+        stop_run(run, PTXVM_NO_MEMORY, "out of memory");
+        return false;
+    }
+    memset(bytes, 0, WORKSPACE);
+    run->workspace = (struct allocation){
+        .start = VM_WORKSPACE, .size = WORKSPACE, .host = bytes, .name = "workspace of the grid"};
+    return true;
+}
+
 static bool prepare(struct run *run, const struct ptxvm_launch *launch)
 {
     struct fault f = {0};
@@ -253,14 +306,14 @@ static bool prepare(struct run *run, const struct ptxvm_launch *launch)
         stop_run(run, PTXVM_LAUNCH, "%s", f.detail);
         return false;
     }
-    return check_directives(run, launch) && place_params(run, launch);
+    return check_directives(run, launch) && place_params(run, launch) && prepare_cooperative(run);
 }
 
 void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch, struct ptxvm_result *result)
 {
     *result = (struct ptxvm_result){.status = PTXVM_OK};
     double begin = now_s();
-    struct run run = {.vm = vm, .launch = launch, .result = result};
+    struct run run = {.vm = vm, .launch = launch, .result = result, .grid_id = ++vm->launches};
     run.start_ms = now_ms();
     run.start_cpu_ms = cpu_ms();
     /* `threads` of them can use the time up that much sooner */
@@ -274,6 +327,7 @@ void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch, struct pt
     if (prepare(&run, launch))
         run_workers(&run);
     free(run.params.host);
+    free(run.workspace.host);
     buf_adds(&run.log, "");
     result->log = buf_take(&run.log, NULL);
     buf_release(&run.log);

@@ -62,6 +62,20 @@ static uint32_t component(struct parser *p, const char **text)
     return len - 1;
 }
 
+/* ".b20", ".h1": 0 unless it is one. */
+static uint32_t selector(const char *text, uint32_t len)
+{
+    uint32_t count = len - 1, digits = 0;
+    if ((text[0] != 'b' && text[0] != 'h') || count < 1 || count > (text[0] == 'b' ? 4 : 2))
+        return 0;
+    for (uint32_t i = 1; i < len; i++) {
+        if (text[i] < '0' || text[i] > (text[0] == 'b' ? '7' : '3'))
+            return 0;
+        digits = digits << 4 | (uint32_t)(text[i] - '0');
+    }
+    return ptx_selector_make(text[0] == 'h', count, digits);
+}
+
 /* Pushes register `reg` of `width` components: whole, a component of it, or with a selector. */
 static void push_register(struct parser *p, uint32_t reg, uint8_t width, uint8_t negated)
 {
@@ -75,10 +89,9 @@ static void push_register(struct parser *p, uint32_t reg, uint8_t width, uint8_t
             parse_fail(p, "a vector of %u has no component '%c'", width, *text);
         o.index += (uint32_t)((found - letters) / 2);
     } else if (len) {
-        uint32_t word = ptx_strings_find(&p->words, text, len, ptx_hash(text, len));
-        if (word < PTX_WORD_b0 || word > PTX_WORD_h32)
+        o.value = selector(text, len);
+        if (!o.value)
             parse_fail(p, "unknown selector '.%.*s'", parse_shown(len), text);
-        o.value = word;
     } else if (width > 1) {
         uint32_t base = p->stack.count;
         for (uint32_t i = 0; i < width; i++)

@@ -106,7 +106,7 @@ struct ptx_form {
 
 enum ptx_operand_kind {
     PTX_OPERAND_REG,     /* index: register; negated: !p or -r; value: selector of a video
-                            instruction (PTX_WORD_b0 … h32), else 0 */
+                            instruction (ptx_selector_count …), else 0 */
     PTX_OPERAND_INT,     /* value: 64-bit integer, two's complement; predicates as 0 and 1 */
     PTX_OPERAND_F32,     /* value: bits of 0f… */
     PTX_OPERAND_F64,     /* value: bits of 0d… or of a decimal constant */
@@ -132,6 +132,28 @@ enum ptx_base {
     PTX_BASE_REG,  /* [reg+value]; index: register */
     PTX_BASE_VAR,  /* [var+value]; index: module->vars */
 };
+
+/* Selector of a video instruction, .b3 or .h32 or .b7654: which bytes or halves of a register, the
+ * highest first. Digit 0 is the last one written. */
+static inline uint32_t ptx_selector_make(bool halves, uint32_t count, uint32_t digits)
+{
+    return (halves ? 2u : 1u) << 24 | count << 16 | digits;
+}
+
+static inline uint32_t ptx_selector_count(int64_t selector)
+{
+    return (uint32_t)selector >> 16 & 0xff;
+}
+
+static inline bool ptx_selector_halves(int64_t selector)
+{
+    return (uint32_t)selector >> 24 == 2;
+}
+
+static inline uint32_t ptx_selector_digit(int64_t selector, uint32_t i)
+{
+    return (uint32_t)selector >> 4 * i & 0xf;
+}
 
 /* A list has `count` elements at func->operands[index]. */
 struct ptx_operand {
@@ -180,15 +202,15 @@ struct ptx_reloc {
 /* A variable of the module or of a function, or a parameter. */
 struct ptx_var {
     const char *name;
-    uint32_t func;   /* owner: module->funcs, or PTX_NONE at module scope */
-    uint8_t space;   /* enum ptx_space */
-    uint8_t linkage; /* enum ptx_linkage */
-    uint8_t type;    /* enum ptx_type of an element */
-    uint8_t vector;  /* 1, 2 or 4 */
-    uint32_t align;  /* bytes, a power of two */
-    uint64_t count;  /* elements of an array; 0: scalar (or vector), or `unsized` */
-    uint64_t size;   /* bytes; 0 when unsized */
-    uint64_t offset; /* parameters: bytes from the start of the parameter buffer */
+    uint32_t func;     /* owner: module->funcs, or PTX_NONE at module scope */
+    uint8_t space;     /* enum ptx_space */
+    uint8_t linkage;   /* enum ptx_linkage */
+    uint8_t type;      /* enum ptx_type of an element */
+    uint8_t vector;    /* 1, 2 or 4 */
+    uint32_t align;    /* bytes, a power of two */
+    uint64_t count;    /* elements of an array; 0: scalar (or vector), or `unsized` */
+    uint64_t size;     /* bytes; 0 when unsized */
+    uint64_t offset;   /* parameters: bytes from the start of the parameter buffer */
     bool unsized;      /* .extern .shared .b8 smem[]; or the last, variadic .param[] */
     bool is_ptr;       /* .ptr attribute on a parameter */
     uint8_t ptr_space; /* enum ptx_space; NONE: generic */

@@ -170,7 +170,9 @@ static bool print_named(const struct printer *p, const struct ptx_operand *o)
     case PTX_OPERAND_REG:
         print_reg(p, o->index);
         if (o->value)
-            buf_addf(p->out, ".%s", ptx_word_name((enum ptx_word)o->value));
+            buf_adds(p->out, ptx_selector_halves(o->value) ? ".h" : ".b");
+        for (uint32_t i = ptx_selector_count(o->value); i-- > 0;)
+            buf_addf(p->out, "%u", ptx_selector_digit(o->value, i));
         return true;
     case PTX_OPERAND_SREG:
         buf_adds(p->out, ptx_sreg_name((enum ptx_sreg)o->index));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ptxvm: executes PTX on the CPU, the way the hardware would and with every access checked.
  *
- * A `struct ptxvm` is one simulated device: a 64-bit address space with named allocations and at most
- * one loaded module. Instances are cheap (no big reservation), so the candidate and the oracle each get
- * their own and share tensor bytes by mapping the same host memory into both with ptxvm_map.
+ * A `struct ptxvm` is one simulated device: a 64-bit address space with named allocations and at
+ * most one loaded module. Instances are cheap (no big reservation), so the candidate and the oracle
+ * each get their own and share tensor bytes by mapping the same host memory into both with
+ * ptxvm_map.
  *
  *     vm = ptxvm_new(&options, f);  ptxvm_load(vm, module, f);
  *     a = ptxvm_map(vm, "A", host_a, bytes, PTXVM_READ_ONLY);
@@ -12,7 +13,12 @@
  *
  * One thread at a time may call into one vm; ptxvm_launch spreads CTAs over threads of its own. The
  * program sees simulated addresses only. Results are a function of module, memory, launch and seed
- * for every program without data races. */
+ * for every program without data races; with one thread also for those that have some.
+ *
+ * A seed permutes the order in which CTAs begin and warps have their turns, and draws how long a
+ * turn is, down to a single instruction. Every schedule is one that the hardware may choose: CTAs
+ * that fit on the device at once all make progress, later ones begin when earlier ones have ended,
+ * and every thread of a CTA that has begun makes progress. */
 #ifndef EVALUATOR_PTXVM_PTXVM_H
 #define EVALUATOR_PTXVM_PTXVM_H
 
@@ -28,7 +34,7 @@ struct ptxvm;
 
 /* Zero in any field means the default given behind it. */
 struct ptxvm_options {
-    uint64_t seed;               /* order in which CTAs and warps are taken; 0 is a seed too */
+    uint64_t seed;               /* the schedule; 0: in order, each warp for as long as it can */
     int threads;                 /* host threads; online CPUs, at most PTXVM_THREADS_MAX */
     uint64_t instruction_budget; /* thread instructions of one launch; 2^40 */
     int64_t deadline_ms;         /* processor time of one launch, all threads together; 60 s */
@@ -37,22 +43,25 @@ struct ptxvm_options {
     size_t print_max;            /* bytes of printf and assert text kept per launch; 64 KiB */
 };
 
-enum { PTXVM_THREADS_MAX = 64, PTXVM_NAME = 64, PTXVM_TEXT = 512 };
+enum { PTXVM_THREADS_MAX = 64, PTXVM_NAME = 64, PTXVM_TEXT = 512, PTXVM_DETAIL = 2048 };
 
 enum ptxvm_access { PTXVM_READ_WRITE, PTXVM_READ_ONLY };
 
-/* Status of a launch. BUDGET and DEADLINE are "took too long", LAUNCH is a launch that never began. */
+/* Status of a launch. BUDGET and DEADLINE are "took too long", LAUNCH is a launch that never began.
+ */
 enum ptxvm_status {
     PTXVM_OK,
     PTXVM_FAULT,       /* memory access the hardware would fault on, or run past a stack */
     PTXVM_TRAP,        /* the program executed `trap` (or `brkpt`) */
     PTXVM_ASSERT,      /* a device assertion failed; its text is in fault.detail */
-    PTXVM_UNSUPPORTED, /* an instruction this executor does not execute yet; our fault, not theirs */
+    PTXVM_UNSUPPORTED, /* an instruction this executor does not execute yet; our fault, not theirs
+                        */
     PTXVM_BUDGET,      /* instruction budget spent */
     PTXVM_DEADLINE,    /* the processor time allowed is spent */
     PTXVM_DEADLOCK,    /* every live warp of a CTA waits for something that cannot come */
-    PTXVM_LAUNCH,      /* bad configuration: unknown kernel, block too big, parameters of another size … */
-    PTXVM_NO_MEMORY,   /* memory_max reached, or the host has no more */
+    PTXVM_LAUNCH, /* bad configuration: unknown kernel, block too big, parameters of another size …
+                   */
+    PTXVM_NO_MEMORY, /* memory_max reached, or the host has no more */
     PTXVM_STATUS_COUNT
 };
 
@@ -78,17 +87,17 @@ const char *ptxvm_kind_name(enum ptxvm_kind k);     /* "out_of_bounds_read", …
 /* What went wrong, where. Meaningful unless status is PTXVM_OK. */
 struct ptxvm_fault {
     enum ptxvm_kind kind;
-    char detail[PTXVM_TEXT];       /* one sentence for people */
-    char kernel[PTXVM_TEXT];       /* symbol */
-    char instruction[PTXVM_TEXT];  /* text of the PTX instruction, or "" */
-    char file[PTXVM_TEXT];         /* .loc source file, or "" */
-    char allocation[PTXVM_NAME];   /* nearest allocation, or "" */
-    uint64_t address;              /* simulated; bytes = size of the access; 0 if no access */
+    char detail[PTXVM_DETAIL];    /* for people: one sentence, or one for each that waits */
+    char kernel[PTXVM_TEXT];      /* symbol */
+    char instruction[PTXVM_TEXT]; /* text of the PTX instruction, or "" */
+    char file[PTXVM_TEXT];        /* .loc source file, or "" */
+    char allocation[PTXVM_NAME];  /* nearest allocation, or "" */
+    uint64_t address;             /* simulated; bytes = size of the access; 0 if no access */
     uint64_t bytes;
-    int64_t distance;              /* bytes past the end (> 0) or before the start (< 0) of `allocation` */
-    uint32_t cta[3], thread[3];    /* valid if `located` */
-    uint32_t ptx_line;             /* 1-based; 0: unknown */
-    uint32_t source_line;          /* .loc; 0: unknown */
+    int64_t distance; /* bytes past the end (> 0) or before the start (< 0) of `allocation` */
+    uint32_t cta[3], thread[3]; /* valid if `located` */
+    uint32_t ptx_line;          /* 1-based; 0: unknown */
+    uint32_t source_line;       /* .loc; 0: unknown */
     bool located;
 };
 
@@ -107,8 +116,9 @@ struct ptxvm_counts {
 struct ptxvm_result {
     enum ptxvm_status status;
     struct ptxvm_fault fault;
-    char *log;              /* printf output, NUL-terminated, at most print_max; owned; never NULL after a launch */
-    size_t log_dropped;     /* bytes over print_max */
+    char *log; /* printf output, NUL-terminated, at most print_max; owned; never NULL after a launch
+                */
+    size_t log_dropped; /* bytes over print_max */
     struct ptxvm_counts counts;
     double wall_ms;
 };
@@ -121,12 +131,12 @@ void ptxvm_free(struct ptxvm *vm); /* NULL is fine */
  * borrowed and must outlive the vm. */
 enum err ptxvm_load(struct ptxvm *vm, const struct ptx_module *m, struct fault *f);
 
-/* Device memory of `bytes` zero bytes at a multiple of `align` (power of two, at least 256 is used).
- * Returns its address, or 0 when memory_max would be passed. Freed with the vm. */
+/* Device memory of `bytes` zero bytes at a multiple of `align` (power of two, at least 256 is
+ * used). Returns its address, or 0 when memory_max would be passed. Freed with the vm. */
 uint64_t ptxvm_alloc(struct ptxvm *vm, const char *name, size_t bytes, size_t align,
                      enum ptxvm_access access);
-/* The same over memory of the embedder, which must stay valid and unmoved while the vm lives; it does
- * not count against memory_max. `host` must be 16-byte aligned. */
+/* The same over memory of the embedder, which must stay valid and unmoved while the vm lives; it
+ * does not count against memory_max. `host` must be 16-byte aligned. */
 uint64_t ptxvm_map(struct ptxvm *vm, const char *name, void *host, size_t bytes,
                    enum ptxvm_access access);
 /* Changes what the program may do with the allocation that starts at `address`. */
@@ -162,13 +172,14 @@ struct ptxvm_launch {
     uint32_t grid[3], block[3]; /* every entry at least 1 */
     uint32_t cluster[3];        /* zeros: what the kernel requires, else 1 */
     size_t shared_bytes;        /* dynamic shared memory */
+    bool cooperative;           /* all CTAs at once, and they may wait for each other (grid.sync) */
+    uint32_t registers;         /* of a thread, as ptxas gave it; 0: as many as the launch allows */
     const void *params;         /* exactly the kernel's param_bytes, laid out as the driver does */
     size_t param_bytes;
 };
 
 /* Runs a launch to its end. Always fills `result` (release it even after a failure). */
-void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch,
-                  struct ptxvm_result *result);
+void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch, struct ptxvm_result *result);
 void ptxvm_result_release(struct ptxvm_result *result); /* {0} is fine */
 
 /* The fault as a JSON object for the report, NULL when status is PTXVM_OK; the counts as

@@ -4,7 +4,7 @@
 
 #include "core/util.h"
 
-enum { SLICE = 4096 /* warp instructions before the next warp has its turn */ };
+enum { SLICE_BITS = 12, SLICE = 1 << SLICE_BITS /* instructions before the next warp's turn */ };
 
 /* Runs the picked group until it blocks, meets another, ends, or `steps` are used up. Returns the
  * number of warp instructions. */
@@ -43,9 +43,9 @@ static int64_t run_group(struct warp *w, int64_t steps)
 }
 
 /* One turn of a warp. Returns the warp instructions executed. */
-static int64_t warp_turn(struct warp *w)
+static int64_t warp_turn(struct warp *w, int64_t slice)
 {
-    int64_t left = SLICE;
+    int64_t left = slice;
     uint64_t threads = 0;
     while (left > 0 && group_pick(w)) {
         uint64_t lanes = vm_count(w->mask);
@@ -61,12 +61,12 @@ static int64_t warp_turn(struct warp *w)
     if (spent > run->vm->options.instruction_budget)
         stop_run(run, PTXVM_BUDGET, "instruction budget of %llu thread instructions is spent",
                  (unsigned long long)run->vm->options.instruction_budget);
-    w->worker->steps += (uint64_t)(SLICE - left);
-    return SLICE - left;
+    w->worker->steps += (uint64_t)(slice - left);
+    return slice - left;
 }
 
-/* The deadline is processor time, so that a busy host does not fail an honest kernel. That clock costs
- * a system call; the wall clock tells when it can matter. */
+/* The deadline is processor time, so that a busy host does not fail an honest kernel. That clock
+ * costs a system call; the wall clock tells when it can matter. */
 static bool must_stop(struct run *run)
 {
     if (atomic_load_explicit(&run->stop, memory_order_relaxed))
@@ -80,19 +80,41 @@ static bool must_stop(struct run *run)
         atomic_store_explicit(&run->look_ms, now + left / o->threads + 1, memory_order_relaxed);
         return false;
     }
-    stop_run(run, PTXVM_DEADLINE, "not done after %lld ms of processor time", (long long)o->deadline_ms);
+    stop_run(run, PTXVM_DEADLINE, "not done after %lld ms of processor time",
+             (long long)o->deadline_ms);
     return true;
+}
+
+uint32_t sched_draw(struct cta *c, uint32_t n)
+{
+    if (!c->run->vm->options.seed)
+        return 0;
+    uint64_t x = c->random += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)((x ^ x >> 31) % n);
+}
+
+static void shuffle(struct cta *c)
+{
+    for (uint32_t i = c->warp_count; i-- > 1 && c->run->vm->options.seed;) {
+        uint32_t k = sched_draw(c, i + 1);
+        uint8_t swap = c->order[i];
+        c->order[i] = c->order[k];
+        c->order[k] = swap;
+    }
 }
 
 enum cta_state cta_run(struct cta *c, int64_t steps)
 {
     while (c->live_warps) {
         int64_t done = 0;
+        shuffle(c);
         for (uint32_t i = 0; i < c->warp_count; i++) {
-            struct warp *w = &c->warps[(c->first_warp + i) % c->warp_count];
+            struct warp *w = &c->warps[c->order[i]];
             if (!w->live)
                 continue;
-            done += warp_turn(w);
+            done += warp_turn(w, SLICE >> sched_draw(c, SLICE_BITS + 1));
             if (must_stop(c->run))
                 return CTA_STOPPED;
         }

@@ -19,9 +19,9 @@
 
 enum {
     VM_LANES = 32,
-    VM_MAX_THREADS = 1024,      /* of a CTA */
+    VM_MAX_THREADS = 1024, /* of a CTA */
     VM_MAX_WARPS = VM_MAX_THREADS / VM_LANES,
-    VM_BARRIER_CLUSTER = 16,    /* behind the 16 of the CTA: the cluster's */
+    VM_BARRIER_CLUSTER = 16, /* behind the 16 of the CTA: the cluster's */
     VM_BARRIERS,
     VM_MAX_DEPTH = 512,         /* calls */
     VM_LOCAL_MAX = 512 * 1024,  /* local memory of a thread, bytes */
@@ -33,9 +33,10 @@ enum {
     VM_SHARED_SM = 228 * 1024,
     VM_SM_THREADS = 2048,
     VM_SM_CTAS = 32,
-    VM_GUARD = 64 * 1024,       /* unmapped bytes between allocations, at least */
-    VM_SINK = 512,              /* bytes at the start of a frame that nobody reads */
-    VM_PRED_TRUE = 0,           /* predicate slots with a fixed meaning */
+    VM_SM_REGISTERS = 64 * 1024,
+    VM_GUARD = 64 * 1024, /* unmapped bytes between allocations, at least */
+    VM_SINK = 512,        /* bytes at the start of a frame that nobody reads */
+    VM_PRED_TRUE = 0,     /* predicate slots with a fixed meaning */
     VM_PRED_FALSE = 1,
     VM_PRED_SINK = 2,
     VM_PRED_FIRST = 3,
@@ -45,6 +46,7 @@ enum {
 #define VM_NULL_END UINT64_C(0x10000)
 #define VM_GLOBAL_BASE UINT64_C(0x010000000000)
 #define VM_PARAM_BASE UINT64_C(0x5000000000)    /* kernel parameters */
+#define VM_WORKSPACE UINT64_C(0x5100000000)     /* of a cooperative grid */
 #define VM_FUNC_BASE UINT64_C(0x6000000000)     /* addresses of functions, 16 bytes apart */
 #define VM_SHARED_WINDOW UINT64_C(0x7000000000) /* generic addresses of shared memory */
 #define VM_LOCAL_WINDOW UINT64_C(0x7100000000)
@@ -62,8 +64,8 @@ struct allocation {
 struct memory {
     struct allocation *items; /* ascending start */
     size_t count, cap;
-    uint64_t next;            /* where the next allocation may start */
-    atomic_size_t used;       /* bytes held, against max */
+    uint64_t next;      /* where the next allocation may start */
+    atomic_size_t used; /* bytes held, against max */
     size_t max;
 };
 
@@ -72,8 +74,8 @@ struct memory {
 struct warp;
 struct op;
 
-/* Executes one op for the lanes in `exec` (never empty). Returns the op to go on with, or NULL after
- * setting w->event and w->next. */
+/* Executes one op for the lanes in `exec` (never empty). Returns the op to go on with, or NULL
+ * after setting w->event and w->next. */
 typedef const struct op *handler(struct warp *w, const struct op *op, uint32_t exec);
 
 /* References to rows: byte offset in the frame, or, with bit 0 set, in the constants. References to
@@ -92,7 +94,7 @@ struct op {
         const uint32_t *list;    /* further references */
         const struct op *target; /* branch */
         const struct function *callee;
-        uint64_t index;          /* of either while decoding */
+        uint64_t index; /* of either while decoding */
     };
 };
 
@@ -103,13 +105,13 @@ struct origin {
 
 struct function {
     const struct ptx_func *ptx;
-    uint32_t index;         /* module->funcs */
-    struct op *ops;         /* op_count and then one `fell off the end` */
+    uint32_t index; /* module->funcs */
+    struct op *ops; /* op_count and then one `fell off the end` */
     uint32_t op_count;
-    uint32_t *lists;        /* storage of op.list */
-    uint32_t row_bytes;     /* frame rows */
-    uint32_t preds;         /* predicate slots */
-    uint32_t local_bytes;   /* results, parameters, local variables of a thread; multiple of 16 */
+    uint32_t *lists;         /* storage of op.list */
+    uint32_t row_bytes;      /* frame rows */
+    uint32_t preds;          /* predicate slots */
+    uint32_t local_bytes;    /* results, parameters, local variables of a thread; multiple of 16 */
     uint32_t *slots, *sizes; /* local offsets and bytes of its results, then of its parameters */
 };
 
@@ -126,15 +128,15 @@ struct program {
     const struct ptx_func *entry;
     struct function **functions; /* by module->funcs; NULL: not reachable */
     uint32_t function_count;
-    unsigned char *constants;    /* rows that never change */
+    unsigned char *constants; /* rows that never change */
     size_t constant_bytes, constant_cap;
     struct pooled *pool; /* hash table, while decoding only */
     uint32_t pool_mask, pool_count;
     struct origin *origins;
     uint32_t origin_count;
-    uint32_t shared_static;      /* bytes from VM_SHARED_START; dynamic memory follows */
-    uint64_t *var_address;       /* by module->vars: shared addresses of this program, offsets of
-                                    locals and function parameters in their frame */
+    uint32_t shared_static; /* bytes from VM_SHARED_START; dynamic memory follows */
+    uint64_t *var_address;  /* by module->vars: shared addresses of this program, offsets of
+                               locals and function parameters in their frame */
     struct program *next;
 };
 
@@ -144,7 +146,8 @@ struct ptxvm {
     const struct ptx_module *module;
     uint64_t *var_address; /* by module->vars, .global and .const */
     struct program *programs;
-    pthread_mutex_t wide;  /* 16-byte atomics */
+    pthread_mutex_t wide; /* 16-byte atomics */
+    uint64_t launches;
 };
 
 /* ---- execution ---- */
@@ -160,12 +163,12 @@ enum event {
 struct frame {
     struct frame *parent; /* NULL: the entry */
     const struct function *function;
-    const struct op *call;  /* in the parent; lanes return behind it */
-    uint32_t live;          /* lanes that have not returned */
+    const struct op *call; /* in the parent; lanes return behind it */
+    uint32_t live;         /* lanes that have not returned */
     uint32_t depth;
     uint32_t local_base;
     uint32_t *preds;
-    uint32_t *carry;        /* CC.CF, a bit per lane */
+    uint32_t *carry; /* CC.CF, a bit per lane */
     unsigned char *rows;
 };
 
@@ -184,31 +187,31 @@ struct group {
     const struct op *pc;
     uint32_t mask;
     enum wait wait;
-    uint32_t wait_for;   /* WAIT_WARP: lanes that must come; WAIT_BARRIER: its number */
-    bool resumed;        /* the wait is over: the op at pc may complete */
-    uint32_t result;     /* of bar.red */
-    uint64_t last_run;   /* turn of the warp */
+    uint32_t wait_for; /* WAIT_WARP: lanes that must come; WAIT_BARRIER: its number */
+    bool resumed;      /* the wait is over: the op at pc may complete */
+    uint32_t result;   /* of bar.red */
+    uint64_t last_run; /* turn of the warp */
 };
 
 struct warp {
     unsigned char *base[2]; /* rows of the frame, constants */
     uint32_t *preds;
-    uint32_t mask;          /* lanes of the running group */
+    uint32_t mask; /* lanes of the running group */
     struct frame *frame;
     struct cta *cta;
     struct worker *worker;
-    struct group *group;    /* the running one */
+    struct group *group; /* the running one */
     enum event event;
     const struct op *next;
     struct group groups[VM_LANES + 1];
     int group_count;
-    uint32_t live, lanes;   /* not exited; existing */
-    uint32_t index;         /* in the CTA */
+    uint32_t live, lanes; /* not exited; existing */
+    uint32_t index;       /* in the CTA */
     uint64_t turn;
-    uint32_t *local;        /* word-interleaved: word i of lane l at [i * 32 + l] */
-    uint32_t local_bytes;   /* per lane */
-    bool expired;           /* the slice ran out: take another group */
-    uint32_t registers;     /* of a thread, by setmaxnreg; 0: as many as at the start */
+    uint32_t *local;      /* word-interleaved: word i of lane l at [i * 32 + l] */
+    uint32_t local_bytes; /* per lane */
+    bool expired;         /* the slice ran out: take another group */
+    uint32_t registers;   /* of a thread, by setmaxnreg; 0: as many as at the start */
 };
 
 struct barrier {
@@ -224,15 +227,16 @@ struct cta {
     struct worker *worker;
     uint32_t id[3];
     uint64_t linear;
-    unsigned char *shared;  /* shared_bytes from VM_SHARED_START */
+    unsigned char *shared; /* shared_bytes from VM_SHARED_START */
     uint32_t shared_bytes;
     struct warp *warps;
     uint32_t warp_count, live_warps;
     struct barrier barriers[VM_BARRIERS];
-    uint32_t first_warp;    /* rotation by seed */
-    size_t charged;         /* bytes, besides frames */
+    uint8_t order[VM_MAX_WARPS]; /* of the warps' turns */
+    uint64_t random;             /* state; moves only with a seed */
+    size_t charged;              /* bytes, besides frames */
     struct cluster *cluster;
-    uint32_t rank;          /* in the cluster */
+    uint32_t rank;            /* in the cluster */
     uint32_t spare_registers; /* given back by setmaxnreg, of all threads */
 };
 
@@ -250,11 +254,11 @@ struct tally {
 
 struct worker {
     struct run *run;
-    struct tally *tallies;  /* by op.id */
-    uint32_t *hints;        /* by op.id: allocation hit last */
-    struct frame *spare;    /* frames to use again */
+    struct tally *tallies; /* by op.id */
+    uint32_t *hints;       /* by op.id: allocation hit last */
+    struct frame *spare;   /* frames to use again */
     uint32_t spare_count;
-    uint64_t steps;         /* clock of this worker */
+    uint64_t steps; /* clock of this worker */
     pthread_t thread;
 };
 
@@ -264,14 +268,17 @@ struct run {
     const struct program *program;
     const struct ptxvm_launch *launch;
     struct allocation params;    /* kernel parameters, read-only */
+    struct allocation workspace; /* of a cooperative grid: the barrier of grid.sync */
+    uint64_t grid_id;            /* launches of this device so far */
     uint32_t block[3], grid[3], cluster[3], threads, warps, shared_bytes, dynamic_bytes;
     uint64_t ctas, clusters;
     atomic_ullong next_cluster, finished, spent;
     atomic_bool stop;
-    atomic_llong now_ns;    /* %globaltimer moves with nanosleep too */
+    atomic_llong now_ns; /* %globaltimer moves with nanosleep too */
     int64_t start_ms, start_cpu_ms;
     atomic_llong look_ms;   /* wall time before which the deadline cannot have passed */
     uint32_t resident_max;  /* clusters of one worker at a time */
+    uint64_t shift, stride; /* cluster n to begin is number shift + n * stride */
     pthread_mutex_t lock;   /* result */
     struct ptxvm_result *result;
     struct buf log;
@@ -312,8 +319,8 @@ enum access { ACCESS_READ, ACCESS_WRITE };
 /* Allocation that holds [address, address + n), or NULL. */
 const struct allocation *access_find(struct warp *w, const struct op *op, uint64_t address,
                                      uint64_t n);
-/* Host address of n bytes of lane `lane` (aligned to `align`), or NULL with the launch stopped. Local
- * memory is not contiguous: see local_word. */
+/* Host address of n bytes of lane `lane` (aligned to `align`), or NULL with the launch stopped.
+ * Local memory is not contiguous: see local_word. */
 unsigned char *access_global(struct warp *w, const struct op *op, int lane, uint64_t address,
                              uint32_t n, uint32_t align, enum access mode);
 unsigned char *access_shared(struct warp *w, const struct op *op, int lane, uint64_t address,
@@ -327,9 +334,10 @@ bool access_copy(struct warp *w, const struct op *op, int lane, uint64_t address
 /* ---- fault.c: ends of a launch; each returns NULL so that a handler can return it ---- */
 const struct op *stop_access(struct warp *w, const struct op *op, int lane, enum ptxvm_kind kind,
                              uint64_t address, uint32_t n, const char *space);
-__attribute__((format(printf, 6, 7))) const struct op *
-stop_at(struct warp *w, const struct op *op, int lane, enum ptxvm_status status,
-        enum ptxvm_kind kind, const char *fmt, ...);
+__attribute__((format(printf, 6, 7))) const struct op *stop_at(struct warp *w, const struct op *op,
+                                                               int lane, enum ptxvm_status status,
+                                                               enum ptxvm_kind kind,
+                                                               const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) void stop_run(struct run *run, enum ptxvm_status status,
                                                     const char *fmt, ...);
 /* Fills the place of `op` in a fault. */
@@ -341,6 +349,8 @@ void program_free(struct program *p);
 
 /* ---- sched.c ---- */
 enum cta_state { CTA_DONE, CTA_RUNNING, CTA_STUCK, CTA_STOPPED };
+/* The next number of a CTA's schedule below `n`; 0 without a seed. */
+uint32_t sched_draw(struct cta *c, uint32_t n);
 /* Runs a CTA for about `steps` warp instructions. */
 enum cta_state cta_run(struct cta *c, int64_t steps);
 
@@ -348,14 +358,15 @@ enum cta_state cta_run(struct cta *c, int64_t steps);
 /* NULL when memory is short (no status set). */
 struct cta *cta_new(struct worker *worker, uint64_t linear);
 void cta_free(struct cta *c);
-/* Stops the launch with who waits for what. */
-void cta_report_deadlock(struct cta *c);
+/* Appends who waits for what, those of the same kind together; returns the first that waits. */
+const struct group *cta_describe_waits(struct cta *c, struct buf *text, struct warp **who);
 
 /* ---- cluster.c ---- */
 /* NULL when memory is short (no status set). */
 struct cluster *cluster_new(struct worker *worker, uint64_t index);
 void cluster_free(struct cluster *k); /* NULL is fine */
 enum cta_state cluster_run(struct cluster *k, int64_t steps);
+/* Stops the launch with who waits for what. */
 void cluster_report_deadlock(struct cluster *k);
 /* The CTA whose shared memory an address names; makes the address one of that CTA's own. NULL: the
  * cluster has no such CTA. */
@@ -377,9 +388,15 @@ void group_narrow(struct warp *w, const struct op *op, uint32_t exec);
 bool group_pick(struct warp *w);
 /* First op, behind the running one, where another group stands. */
 const struct op *group_fence(const struct warp *w);
-/* Lanes in `exec` come to a warp-wide op of `members`. True: all live members are here, go on. False:
- * parked, return NULL. */
+/* Lanes in `exec` come to a warp-wide op of `members`. True: all live members are here, go on.
+ * False: parked, return NULL. */
 bool group_meet(struct warp *w, const struct op *op, uint32_t exec, uint32_t members);
+/* The same for lanes that each say who the members are, in row `mask`: those of one member mask
+ * wait for each other and run; others come to this op again by themselves. */
+const struct op *group_together(struct warp *w, const struct op *op, uint32_t exec, uint32_t mask,
+                                void (*run)(struct warp *, const struct op *, uint32_t));
+/* These lanes did not execute op after all: they will come back to it. */
+void group_uncount(struct warp *w, const struct op *op, uint32_t lanes);
 /* Lanes exited: some waits may be over. */
 void group_recheck(struct warp *w);
 
