@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evaluator/check_tally.h"
 #include "evaluator/check_tensors.h"
 #include "evaluator/runner_rig.h"
 
@@ -28,14 +29,12 @@ struct checker {
     struct tensors tensors; /* the candidate's */
     struct tensors first;   /* its outputs of the first of two runs */
     struct rig *rig;
-    bool strict, has_strict;
+    struct check_tally tally;
 };
 
 static bool stop(struct checker *c, enum verdict verdict, const char *detail)
 {
-    c->out->verdict = verdict;
-    snprintf(c->out->detail, sizeof(c->out->detail), "%s", detail);
-    return false;
+    return check_tally_stop(&c->tally, verdict, "%s", detail);
 }
 
 static json_t *counts_json(const struct rig_counts *n)
@@ -113,19 +112,8 @@ static bool run_again(struct checker *c, bool *same, struct fault *f)
     for (size_t i = 0; i < p->tensor_count; i++)
         *same = *same && !memcmp(c->first.data[i], c->tensors.data[i], c->tensors.bytes[i]);
     if (!*same)
-        c->out->flags |= FLAG_nondeterministic;
+        c->tally.flags |= FLAG_nondeterministic;
     return true;
-}
-
-static void describe_bad(struct checker *c, const struct compare_task *t,
-                         const struct compare_result *r, const struct distribution *d,
-                         const char *which)
-{
-    char detail[LIMIT_DETAIL];
-    snprintf(detail, sizeof(detail), "%s: %lld of %lld elements are wrong on %s inputs%s%s%.160s",
-             t->name, (long long)r->bad, (long long)r->elements, d->name, which,
-             r->hint_count ? "; " : "", r->hint_count ? r->hints[0] : "");
-    stop(c, VERDICT_INCORRECT_NUMERICAL, detail);
 }
 
 /* Compares every output of one run and appends to `list`. */
@@ -143,13 +131,9 @@ static bool compare_outputs(struct checker *c, const struct tensors *got,
         struct compare_result r;
         if (compare(&task, &r, &f) != ERR_NONE)
             return stop(c, VERDICT_INFRA_ERROR, f.detail);
-        json_array_append_new(list, compare_json(&task, &r));
-        c->has_strict = c->has_strict || task.rule.excess_max > 0 || task.rule.exact;
-        c->strict = c->strict && r.strict;
-        if (!r.paper)
-            describe_bad(c, &task, &r, d, which);
+        check_tally_output(&c->tally, &task, &r, d, which, list);
     }
-    return c->out->verdict == VERDICT_PASSED;
+    return c->tally.verdict == VERDICT_PASSED;
 }
 
 /* `differ`: there were two runs and they gave different bits. */
@@ -175,12 +159,10 @@ static bool judge_trial(struct checker *c, const struct distribution *d, bool di
     return ok;
 }
 
-static bool trial(struct checker *c, size_t n, json_t *trials)
+static bool trial(struct checker *c, size_t n)
 {
     const struct distribution *d = &c->request->problem->distributions[n];
     struct fault f = {0};
-    char seed[SEED_TEXT];
-    seed_text(c->request->seeds[n], seed);
     tensors_draw_inputs(&c->tensors, c->request->workload, d, c->request->seeds[n]);
     bool twice = n == 0, same = true;
     if (!run_candidate(c, twice))
@@ -191,10 +173,7 @@ static bool trial(struct checker *c, size_t n, json_t *trials)
         return false;
     json_t *list = json_array();
     bool ok = judge_trial(c, d, !same, list);
-    json_array_append_new(trials, json_pack("{s:s, s:s, s:o, s:o}", "distribution", d->name, "seed",
-                                            seed, "deterministic",
-                                            twice ? json_boolean(same) : json_null(), "tensors",
-                                            list));
+    check_tally_trial(&c->tally, d, c->request->seeds[n], twice ? &same : NULL, list);
     tensors_release(&c->first);
     return ok;
 }
@@ -222,38 +201,26 @@ static bool set_up(struct checker *c)
                 f.detail);
 }
 
-/* The report's "check", once at least one trial was compared. */
-static void finish_check(struct checker *c, json_t *trials)
-{
-    bool paper = c->out->verdict == VERDICT_PASSED;
-    bool decided = paper || c->out->verdict == VERDICT_INCORRECT_NUMERICAL;
-    if (paper && c->has_strict && !c->strict)
-        c->out->flags |= FLAG_loose;
-    if (!json_array_size(trials))
-        return;
-    json_t *strict = decided && c->has_strict ? json_boolean(paper && c->strict) : json_null();
-    c->out->check = json_pack("{s:s, s:o, s:o, s:O}", "rule", "paper", "paper",
-                              decided ? json_boolean(paper) : json_null(), "strict", strict,
-                              "trials", trials);
-}
-
 void check_run(const struct check_request *request, struct check_answer *out)
 {
     *out = (struct check_answer){.verdict = VERDICT_PASSED, .faults = json_array(),
                                  .captures = json_array()};
     buf_init(&out->log, LIMIT_LOG);
     buf_init(&out->capture, LIMIT_CAPTURE);
-    struct checker c = {.request = request, .out = out, .strict = true};
-    json_t *trials = json_array();
+    struct checker c = {.request = request, .out = out};
+    check_tally_init(&c.tally);
     size_t total = request->problem->distribution_count;
     bool ok = set_up(&c);
     for (size_t n = 0; ok && n < total; n++) {
-        ok = trial(&c, n, trials);
+        ok = trial(&c, n);
         if (request->progress)
             request->progress(request->arg, n + 1, total);
     }
-    finish_check(&c, trials);
-    json_decref(trials);
+    out->check = check_tally_finish(&c.tally);
+    out->verdict = c.tally.verdict;
+    out->flags = c.tally.flags;
+    memcpy(out->detail, c.tally.detail, sizeof(out->detail));
+    check_tally_release(&c.tally);
     if (c.rig && rig_log(c.rig)->len)
         buf_add(&out->log, rig_log(c.rig)->data, rig_log(c.rig)->len);
     rig_free(c.rig);

@@ -9,7 +9,7 @@
 #include "evaluator/compare_parts.h"
 #include "evaluator/inputs.h"
 
-bool compare_parts_init(struct compare_parts *p, const struct compare_task *t)
+void compare_parts_measure(struct compare_parts *p, const struct compare_task *t)
 {
     *p = (struct compare_parts){.matrices = 1, .height = 1, .width = t->shape[t->ndim - 1]};
     if (t->ndim > 1)
@@ -20,6 +20,11 @@ bool compare_parts_init(struct compare_parts *p, const struct compare_task *t)
     p->tiles_across = (p->width + COMPARE_TILE - 1) / COMPARE_TILE;
     p->tile_count = p->matrices * p->tiles_down * p->tiles_across;
     p->row_count = p->matrices * p->height;
+}
+
+bool compare_parts_init(struct compare_parts *p, const struct compare_task *t)
+{
+    compare_parts_measure(p, t);
     p->tiles = calloc((size_t)p->tile_count + 1, sizeof(*p->tiles));
     p->rows = calloc((size_t)p->row_count + 1, sizeof(*p->rows));
     return p->tiles && p->rows;
@@ -128,31 +133,49 @@ static void walk(const struct compare_task *t, struct compare_parts *p, struct c
     }
 }
 
-static int by_value(const void *a, const void *b)
+/* The value that sorting would put at `k`: what is smaller ends before it, what is larger behind. */
+static double select_kth(double *v, int64_t n, int64_t k)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    for (int64_t low = 0, high = n - 1; low < high;) {
+        double pivot = v[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i <= j) {
+                double t = v[i];
+                v[i++] = v[j];
+                v[j--] = t;
+            }
+        }
+        low = k > j ? i : low;
+        high = k < i ? j : high;
+        if (j < k && k < i)
+            break;
+    }
+    return v[k];
 }
 
 /* Finds the worst of `n` parts and how many exceed the limit that their median sets. */
 static bool judge_parts(const struct compare_sums *parts, int64_t n, const struct compare_sums *all,
                         double excess_max, int64_t *bad, int64_t *worst, double *worst_excess)
 {
-    double *sorted = malloc(((size_t)n + 1) * sizeof(*sorted));
-    if (!sorted)
+    double *excess = malloc(((size_t)n + 1) * sizeof(*excess));
+    if (!excess)
         return false;
     for (int64_t i = 0; i < n; i++)
-        sorted[i] = excess_of(&parts[i], all);
+        excess[i] = excess_of(&parts[i], all);
     for (int64_t i = 0; i < n; i++)
-        if (!i || sorted[i] > *worst_excess) {
+        if (!i || excess[i] > *worst_excess) {
             *worst = i;
-            *worst_excess = sorted[i];
+            *worst_excess = excess[i];
         }
-    qsort(sorted, (size_t)n, sizeof(*sorted), by_value);
-    double limit = n ? fmax(4 * sorted[n / 2], excess_max) : 0;
-    for (int64_t i = n; i > 0 && sorted[i - 1] > limit; i--)
-        ++*bad;
-    free(sorted);
+    double limit = n ? fmax(4 * select_kth(excess, n, n / 2), excess_max) : 0;
+    for (int64_t i = 0; i < n; i++)
+        *bad += excess[i] > limit;
+    free(excess);
     return true;
 }
 

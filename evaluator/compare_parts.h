@@ -18,6 +18,8 @@ struct compare_parts {
     struct compare_sums *tiles, *rows, all;
 };
 
+/* Only how many parts there are: no room for them. */
+void compare_parts_measure(struct compare_parts *p, const struct compare_task *t);
 /* All sums zero. False: out of memory; release in any case. */
 bool compare_parts_init(struct compare_parts *p, const struct compare_task *t);
 void compare_parts_release(struct compare_parts *p);
