@@ -3,7 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "evaluator/compare_hints.h"
 #include "evaluator/compare_parts.h"
 
 /* What the device measures of a row: struct row of kernels.cu. */
@@ -23,26 +25,77 @@ struct comparison {
     CUdeviceptr rows, tiles;
 };
 
-/* Runs both kernels and brings what they measured. */
-static enum err measure(const struct kernels *k, struct comparison *c, struct compare_parts *p,
-                        struct gpu_row *rows, struct fault *f)
+enum err gpu_comparer_open(struct gpu_comparer *c, const struct kernels *k, struct fault *f)
 {
-    size_t row_bytes = (size_t)p->row_count * sizeof(*rows);
-    size_t tile_bytes = (size_t)p->tile_count * sizeof(*p->tiles);
-    enum err e = driver_check(cu.MemAlloc(&c->rows, row_bytes + tile_bytes), f,
-                              "allocate sums of a comparison");
+    *c = (struct gpu_comparer){.kernels = *k};
+    return driver_check(cu.StreamCreate(&c->kernels.stream, CU_STREAM_DEFAULT), f,
+                        "create a stream");
+}
+
+static void drop_sums(struct gpu_comparer *c)
+{
+    if (c->sums)
+        cu.MemFree(c->sums);
+    if (c->here)
+        cu.MemFreeHost(c->here);
+    c->sums = 0;
+    c->here = NULL;
+    c->room = 0;
+}
+
+void gpu_comparer_close(struct gpu_comparer *c)
+{
+    drop_sums(c);
+    if (c->kernels.stream)
+        cu.StreamDestroy(c->kernels.stream);
+    *c = (struct gpu_comparer){0};
+}
+
+static enum err make_room(struct gpu_comparer *c, size_t bytes, struct fault *f)
+{
+    if (bytes <= c->room)
+        return ERR_NONE;
+    drop_sums(c);
+    CUresult r = cu.MemAlloc(&c->sums, bytes);
+    r = r ? r : cu.MemHostAlloc(&c->here, bytes, 0);
+    if (r == CUDA_SUCCESS)
+        c->room = bytes;
+    return driver_check(r, f, "allocate sums of a comparison");
+}
+
+static int64_t elements_of(const struct compare_task *task)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < task->ndim; i++)
+        elements *= task->shape[i];
+    return elements;
+}
+
+enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *task, CUdeviceptr output,
+                            CUdeviceptr oracle, struct fault *f)
+{
+    struct compare_parts p;
+    compare_parts_measure(&p, task);
+    size_t row_bytes = (size_t)p.row_count * sizeof(struct gpu_row);
+    size_t bytes = row_bytes + (size_t)p.tile_count * sizeof(struct compare_sums);
+    enum err e = make_room(c, bytes, f);
     if (e != ERR_NONE)
         return e;
-    c->tiles = c->rows + row_bytes;
-    e = kernels_launch(k, KERNEL_compare_rows, p->row_count, c, f);
+    c->task = *task;
+    c->output = output;
+    c->oracle = oracle;
+    c->rows = p.row_count;
+    c->tiles = p.tile_count;
+    struct comparison what = {output, oracle, (int32_t)task->dtype, (int32_t)task->oracle_dtype,
+                              p.matrices, p.height, p.width, task->rule.atol, task->rule.rtol,
+                              c->sums, c->sums + row_bytes};
+    e = kernels_launch(&c->kernels, KERNEL_compare_rows, p.row_count, &what, f);
     if (e == ERR_NONE)
-        e = kernels_launch(k, KERNEL_compare_tiles, p->tile_count, c, f);
-    if (e == ERR_NONE)
-        e = driver_check(cu.MemcpyDtoH(rows, c->rows, row_bytes), f, "read the sums of rows");
-    if (e == ERR_NONE)
-        e = driver_check(cu.MemcpyDtoH(p->tiles, c->tiles, tile_bytes), f, "read the sums of tiles");
-    cu.MemFree(c->rows);
-    return e;
+        e = kernels_launch(&c->kernels, KERNEL_compare_tiles, p.tile_count, &what, f);
+    return e == ERR_NONE
+               ? driver_check(cu.MemcpyDtoHAsync(c->here, c->sums, bytes, c->kernels.stream), f,
+                              "read the sums of a comparison")
+               : e;
 }
 
 static void take_row(const struct gpu_row *row, int64_t at, struct compare_parts *p,
@@ -85,65 +138,85 @@ static enum err read_element(enum dtype t, CUdeviceptr tensor, int64_t at, doubl
     return e;
 }
 
-/* The same comparison here, on copies: an output that fails gets its hints. */
-static enum err compare_here(const struct compare_task *task, CUdeviceptr output, CUdeviceptr oracle,
-                             struct compare_result *out, struct fault *f)
+/* Hints, which look at the values of an output that fails the paper's rule. */
+static enum err add_hints(const struct gpu_comparer *c, struct compare_result *out, struct fault *f)
 {
-    size_t bytes = (size_t)out->elements * dtype_bytes(task->dtype);
-    size_t oracle_bytes = (size_t)out->elements * dtype_bytes(task->oracle_dtype);
+    struct compare_task task = c->task;
+    if (out->paper) {
+        compare_hints(&task, out);
+        return ERR_NONE;
+    }
+    size_t bytes = (size_t)out->elements * dtype_bytes(task.dtype);
+    size_t oracle_bytes = (size_t)out->elements * dtype_bytes(task.oracle_dtype);
     void *got = malloc(bytes), *want = malloc(oracle_bytes);
     enum err e = got && want ? ERR_NONE
                              : fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory",
-                                         task->name);
+                                         task.name);
     if (e == ERR_NONE)
-        e = driver_check(cu.MemcpyDtoH(got, output, bytes), f, "read %s", task->name);
+        e = driver_check(cu.MemcpyDtoH(got, c->output, bytes), f, "read %s", task.name);
     if (e == ERR_NONE)
-        e = driver_check(cu.MemcpyDtoH(want, oracle, oracle_bytes), f, "read the oracle's %s",
-                         task->name);
-    if (e == ERR_NONE) {
-        struct compare_task copy = *task;
-        copy.output = got;
-        copy.oracle = want;
-        e = compare(&copy, out, f);
-    }
+        e = driver_check(cu.MemcpyDtoH(want, c->oracle, oracle_bytes), f, "read the oracle's %s",
+                         task.name);
+    task.output = got;
+    task.oracle = want;
+    if (e == ERR_NONE)
+        compare_hints(&task, out);
     free(got);
     free(want);
     return e;
 }
 
-enum err gpu_compare_sums(const struct kernels *k, const struct compare_task *task,
-                          CUdeviceptr output, CUdeviceptr oracle, struct compare_result *out,
-                          struct fault *f)
+enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *out, struct fault *f)
 {
-    *out = (struct compare_result){.elements = 1, .first_bad = -1};
-    for (int i = 0; i < task->ndim; i++)
-        out->elements *= task->shape[i];
+    *out = (struct compare_result){.elements = elements_of(&c->task), .first_bad = -1};
     struct compare_parts p;
-    bool room = compare_parts_init(&p, task);
-    struct gpu_row *rows = room ? calloc((size_t)p.row_count + 1, sizeof(*rows)) : NULL;
-    enum err e = rows ? ERR_NONE
-                      : fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", task->name);
-    if (e == ERR_NONE) {
-        struct comparison c = {output, oracle, (int32_t)task->dtype, (int32_t)task->oracle_dtype,
-                               p.matrices, p.height, p.width, task->rule.atol, task->rule.rtol, 0, 0};
-        e = measure(k, &c, &p, rows, f);
+    bool room = compare_parts_init(&p, &c->task);
+    enum err e = driver_check(cu.StreamSynchronize(c->kernels.stream), f, "compare %s", c->task.name);
+    if (e == ERR_NONE && room) {
+        const struct gpu_row *rows = c->here;
+        for (int64_t i = 0; i < c->rows; i++)
+            take_row(&rows[i], i, &p, out);
+        memcpy(p.tiles, rows + c->rows, (size_t)c->tiles * sizeof(*p.tiles));
+        room = compare_judge(&c->task, &p, out);
     }
-    for (int64_t i = 0; e == ERR_NONE && i < p.row_count; i++)
-        take_row(&rows[i], i, &p, out);
-    if (e == ERR_NONE && !compare_judge(task, &p, out))
-        e = fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", task->name);
-    free(rows);
     compare_parts_release(&p);
+    if (e == ERR_NONE && !room)
+        e = fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
     if (e == ERR_NONE && out->bad)
-        e = read_element(task->dtype, output, out->first_bad, &out->got, f);
+        e = read_element(c->task.dtype, c->output, out->first_bad, &out->got, f);
     if (e == ERR_NONE && out->bad)
-        e = read_element(task->oracle_dtype, oracle, out->first_bad, &out->want, f);
+        e = read_element(c->task.oracle_dtype, c->oracle, out->first_bad, &out->want, f);
+    return e;
+}
+
+enum err gpu_comparer_end(struct gpu_comparer *c, struct compare_result *out, struct fault *f)
+{
+    enum err e = gpu_comparer_end_sums(c, out, f);
+    return e == ERR_NONE && !out->strict ? add_hints(c, out, f) : e;
+}
+
+static enum err compare_once(const struct kernels *k, const struct compare_task *task,
+                             CUdeviceptr output, CUdeviceptr oracle, bool hints,
+                             struct compare_result *out, struct fault *f)
+{
+    struct gpu_comparer c;
+    enum err e = gpu_comparer_open(&c, k, f);
+    if (e == ERR_NONE)
+        e = gpu_comparer_begin(&c, task, output, oracle, f);
+    if (e == ERR_NONE)
+        e = hints ? gpu_comparer_end(&c, out, f) : gpu_comparer_end_sums(&c, out, f);
+    gpu_comparer_close(&c);
     return e;
 }
 
 enum err gpu_compare(const struct kernels *k, const struct compare_task *task, CUdeviceptr output,
                      CUdeviceptr oracle, struct compare_result *out, struct fault *f)
 {
-    enum err e = gpu_compare_sums(k, task, output, oracle, out, f);
-    return e == ERR_NONE && !out->strict ? compare_here(task, output, oracle, out, f) : e;
+    return compare_once(k, task, output, oracle, true, out, f);
+}
+
+enum err gpu_compare_sums(const struct kernels *k, const struct compare_task *task, CUdeviceptr output,
+                          CUdeviceptr oracle, struct compare_result *out, struct fault *f)
+{
+    return compare_once(k, task, output, oracle, false, out, f);
 }

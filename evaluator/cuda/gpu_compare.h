@@ -2,19 +2,45 @@
  * compare() of evaluator/compare.h for tensors on the device: the sums are made there, in the host's own
  * order, and judged here by the same code. Counts, maxima and the sums of tiles and rows are those of
  * compare() bit for bit; the sum over the whole tensor is the sum of its rows and can differ in the last
- * bits. Hints are made only for an output that fails: then both tensors are copied and compared here. */
+ * bits. Hints are made only for an output that fails: then both tensors are copied and looked at here.
+ *
+ * A comparer has a stream of its own, so that several compare at the same time:
+ *
+ *     gpu_comparer_open(&c, kernels, f)
+ *     gpu_comparer_begin(&c, &task, output, oracle, f) … gpu_comparer_end(&c, &result, f)
+ *     gpu_comparer_close(&c) */
 #ifndef EVALUATOR_CUDA_GPU_COMPARE_H
 #define EVALUATOR_CUDA_GPU_COMPARE_H
 
 #include "evaluator/compare.h"
 #include "evaluator/cuda/kernels.h"
 
-/* `task->output` and `task->oracle` are not looked at; the tensors are at these addresses. Waits. The
- * types must be such that kernels_know(). */
+struct gpu_comparer {
+    struct kernels kernels; /* with the comparer's stream; what is queued there runs before */
+    CUdeviceptr sums;       /* of rows and tiles, one after the other … */
+    void *here;             /* … and a copy in pinned memory */
+    size_t room;            /* bytes of both */
+    /* The comparison that was begun. */
+    struct compare_task task;
+    CUdeviceptr output, oracle;
+    int64_t rows, tiles;
+};
+
+enum err gpu_comparer_open(struct gpu_comparer *c, const struct kernels *k, struct fault *f);
+void gpu_comparer_close(struct gpu_comparer *c);
+
+/* `task->output` and `task->oracle` are not looked at; the tensors are at these addresses. The types must be
+ * such that kernels_know(). Queues; one at a time; `task` is copied, its name and shape are borrowed. */
+enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *task, CUdeviceptr output,
+                            CUdeviceptr oracle, struct fault *f);
+/* Waits for it and judges. */
+enum err gpu_comparer_end(struct gpu_comparer *c, struct compare_result *out, struct fault *f);
+/* The same without hints: nothing of the tensors is copied. */
+enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *out, struct fault *f);
+
+/* All in one, with a comparer of its own. */
 enum err gpu_compare(const struct kernels *k, const struct compare_task *task, CUdeviceptr output,
                      CUdeviceptr oracle, struct compare_result *out, struct fault *f);
-
-/* The same without hints: nothing of the tensors is copied. */
 enum err gpu_compare_sums(const struct kernels *k, const struct compare_task *task, CUdeviceptr output,
                           CUdeviceptr oracle, struct compare_result *out, struct fault *f);
 

@@ -56,7 +56,9 @@ static enum err make_tables(struct kernels *k, struct fault *f)
     if (e == ERR_NONE)
         e = driver_check(cu.MemcpyHtoD(k->quantiles, inputs_normal_table(), bytes), f,
                          "copy the quantile table");
-    return e == ERR_NONE ? driver_check(cu.MemAlloc(&k->count, 8), f, "allocate a counter") : e;
+    return e == ERR_NONE
+               ? driver_check(cu.MemAlloc(&k->counts, KERNELS_COUNTS * 8), f, "allocate counters")
+               : e;
 }
 
 enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f)
@@ -77,8 +79,8 @@ void kernels_close(struct kernels *k)
 {
     if (k->quantiles)
         cu.MemFree(k->quantiles);
-    if (k->count)
-        cu.MemFree(k->count);
+    if (k->counts)
+        cu.MemFree(k->counts);
     if (k->module)
         cu.ModuleUnload(k->module);
     *k = (struct kernels){0};
@@ -89,7 +91,7 @@ static enum err launch(const struct kernels *k, enum kernel kernel, int64_t thre
 {
     int64_t blocks = (threads + THREADS - 1) / THREADS;
     CUlaunchConfig config = {.gridDimX = (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
-                             .gridDimY = 1, .gridDimZ = 1,
+                             .gridDimY = 1, .gridDimZ = 1, .hStream = k->stream,
                              .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1};
     return driver_check(cu.LaunchKernelEx(&config, k->functions[kernel], arguments, NULL), f,
                         "launch %s", names[kernel]);
@@ -132,18 +134,48 @@ enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, 
     return kernels_launch(k, KERNEL_redraw_tensor, rows * THREADS, &redraw, f);
 }
 
+enum err kernels_clear_counts(const struct kernels *k, struct fault *f)
+{
+    return driver_check(cu.MemsetD8Async(k->counts, 0, KERNELS_COUNTS * 8, k->stream), f,
+                        "clear counters");
+}
+
+enum err kernels_read_counts(const struct kernels *k, uint64_t *out, size_t n, struct fault *f)
+{
+    enum err e = driver_check(cu.MemcpyDtoHAsync(out, k->counts, n * 8, k->stream), f,
+                              "read counters");
+    return e == ERR_NONE
+               ? driver_check(cu.StreamSynchronize(k->stream), f, "wait for counters")
+               : e;
+}
+
+enum err kernels_count_other_at(const struct kernels *k, struct memory_range range, uint8_t byte,
+                                size_t at, struct fault *f)
+{
+    int64_t n = (int64_t)range.bytes;
+    uint32_t value = byte;
+    CUdeviceptr counter = k->counts + 8 * at;
+    void *arguments[] = {&range.address, &n, &value, &counter};
+    return n ? launch(k, KERNEL_count_other, n, arguments, f) : ERR_NONE;
+}
+
 enum err kernels_count_other(const struct kernels *k, struct memory_range range, uint8_t byte,
                              uint64_t *count, struct fault *f)
 {
-    *count = 0;
-    if (!range.bytes)
-        return ERR_NONE;
-    int64_t n = (int64_t)range.bytes;
-    uint32_t value = byte;
-    CUdeviceptr counter = k->count;
-    void *arguments[] = {&range.address, &n, &value, &counter};
-    enum err e = driver_check(cu.MemsetD8Async(k->count, 0, 8, NULL), f, "clear a counter");
+    enum err e = kernels_clear_counts(k, f);
     if (e == ERR_NONE)
-        e = launch(k, KERNEL_count_other, n, arguments, f);
-    return e == ERR_NONE ? driver_check(cu.MemcpyDtoH(count, k->count, 8), f, "read a counter") : e;
+        e = kernels_count_other_at(k, range, byte, 0, f);
+    return e == ERR_NONE ? kernels_read_counts(k, count, 1, f) : e;
+}
+
+enum err kernels_count_different(const struct kernels *k, CUdeviceptr a, CUdeviceptr b, size_t n,
+                                 uint64_t *count, struct fault *f)
+{
+    int64_t bytes = (int64_t)n;
+    CUdeviceptr counter = k->counts;
+    void *arguments[] = {&a, &b, &bytes, &counter};
+    enum err e = kernels_clear_counts(k, f);
+    if (e == ERR_NONE)
+        e = launch(k, KERNEL_count_different, bytes / 16 + 1, arguments, f);
+    return e == ERR_NONE ? kernels_read_counts(k, count, 1, f) : e;
 }

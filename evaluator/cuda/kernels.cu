@@ -205,6 +205,23 @@ extern "C" __global__ void count_other(const u8 *area, i64 n, u32 byte, u64 *cou
         atomicAdd(count, other);
 }
 
+// Both aligned to 16 bytes.
+extern "C" __global__ void count_different(const u8 *a, const u8 *b, i64 n, u64 *count)
+{
+    u64 different = 0;
+    for (i64 i = first_index(); i < n / 16; i += index_step()) {
+        uint4 x = ((const uint4 *)a)[i], y = ((const uint4 *)b)[i];
+        if (x.x == y.x && x.y == y.y && x.z == y.z && x.w == y.w)
+            continue;
+        for (int j = 0; j < 16; j++)
+            different += a[16 * i + j] != b[16 * i + j];
+    }
+    for (i64 i = n / 16 * 16 + first_index(); i < n; i += index_step())
+        different += a[i] != b[i];
+    if (different)
+        atomicAdd(count, different);
+}
+
 // ---- comparison: see evaluator/compare.h ----
 
 struct sums { // struct compare_sums

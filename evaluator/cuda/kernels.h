@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The keeper's own kernels (evaluator/cuda/kernels.cu) and what the host says to them: the inputs of
- * evaluator/inputs.h, redraws, canaries. Everything is queued into the default stream unless it says
- * that it waits. */
+ * evaluator/inputs.h, redraws, canaries. Everything is queued into `stream` unless it says that it
+ * waits. */
 #ifndef EVALUATOR_CUDA_KERNELS_H
 #define EVALUATOR_CUDA_KERNELS_H
 
@@ -21,8 +21,10 @@ struct kernels {
     CUmodule module;
     CUfunction functions[KERNEL_COUNT];
     CUdeviceptr quantiles; /* of the normal distribution */
-    CUdeviceptr count;     /* one u64 */
+    CUdeviceptr counts;    /* KERNELS_COUNTS u64 */
+    CUstream stream;       /* NULL: the default one; a copy of this struct may have another */
 };
+enum { KERNELS_COUNTS = 4096 };
 
 /* Compiles the file of home_dir() for `arch` and loads it; takes a second. */
 enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f);
@@ -45,8 +47,18 @@ enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, 
                         int64_t rows, int64_t columns, uint64_t row_key, uint64_t column_key,
                         struct fault *f);
 
-/* How many bytes of the range are not `byte`. Waits. */
+/* Counters: cleared, counted into by number, read. Reading waits. */
+enum err kernels_clear_counts(const struct kernels *k, struct fault *f);
+enum err kernels_read_counts(const struct kernels *k, uint64_t *out, size_t n, struct fault *f);
+/* How many bytes of the range are not `byte`, added to counter `at`. */
+enum err kernels_count_other_at(const struct kernels *k, struct memory_range range, uint8_t byte,
+                                size_t at, struct fault *f);
+
+/* The same at once: how many bytes of the range are not `byte`. Waits. */
 enum err kernels_count_other(const struct kernels *k, struct memory_range range, uint8_t byte,
                              uint64_t *count, struct fault *f);
+/* How many of the first n bytes at a and b differ. Waits. */
+enum err kernels_count_different(const struct kernels *k, CUdeviceptr a, CUdeviceptr b, size_t n,
+                                 uint64_t *count, struct fault *f);
 
 #endif

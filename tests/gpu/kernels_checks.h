@@ -211,6 +211,15 @@ static inline void test_canaries(const struct kernels *k)
     cu.MemsetD8Async(range.address, 0xff, 1, NULL);
     must(kernels_count_other(k, range, 0xa5, &other, &f), &f);
     ok(other == 2, "two bytes changed are noticed");
+    CUdeviceptr copy = room(1 << 20);
+    cu.MemsetD8Async(copy, 0xa5, 1 << 20, NULL);
+    must(kernels_count_different(k, range.address, copy, range.bytes, &other, &f), &f);
+    ok(other == 2, "two bytes that differ from a copy are noticed");
+    cu.MemsetD8Async(copy, 0xff, 1, NULL);
+    cu.MemsetD8Async(copy + range.bytes - 1, 1, 1, NULL);
+    must(kernels_count_different(k, range.address, copy, range.bytes, &other, &f), &f);
+    ok(other == 0, "a copy differs in nothing");
+    cu.MemFree(copy);
     cu.MemFree(range.address);
 }
 

@@ -34,6 +34,38 @@ static CUresult vm_to_host(void *to, CUdeviceptr from, size_t bytes)
     return ptxvm_read(vm, from, to, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult vm_to_host_async(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    return vm_to_host(to, from, bytes);
+}
+
+static CUresult vm_synchronize(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+static CUresult vm_stream(CUstream *out, unsigned flags)
+{
+    (void)flags;
+    *out = NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult vm_host_alloc(void **out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *out = malloc(bytes);
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult vm_host_free(void *at)
+{
+    free(at);
+    return CUDA_SUCCESS;
+}
+
 static CUresult vm_to_device(CUdeviceptr to, const void *from, size_t bytes)
 {
     return ptxvm_write(vm, to, from, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -113,11 +145,17 @@ static void open_kernels(struct kernels *k, const struct ptx_module *module)
     cu.MemcpyDtoH = vm_to_host;
     cu.MemcpyHtoD = vm_to_device;
     cu.MemsetD8Async = vm_set;
+    cu.MemcpyDtoHAsync = vm_to_host_async;
+    cu.StreamSynchronize = vm_synchronize;
+    cu.StreamDestroy = vm_synchronize;
+    cu.StreamCreate = vm_stream;
+    cu.MemHostAlloc = vm_host_alloc;
+    cu.MemFreeHost = vm_host_free;
     cu.LaunchKernelEx = vm_launch;
     for (uintptr_t i = 0; i < KERNEL_COUNT; i++)
         k->functions[i] = (CUfunction)(i + 1);
     k->quantiles = room(NORMAL_TABLE * sizeof(float));
-    k->count = room(8);
+    k->counts = room(KERNELS_COUNTS * 8);
     cu.MemcpyHtoD(k->quantiles, inputs_normal_table(), NORMAL_TABLE * sizeof(float));
 }
 
