@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Frames of core/frame.h over a Unix stream socket, file descriptors riding on the first byte of the frame
  * that names them. What a worker says to a keeper is in evaluator/keeper.h; here is how the keeper talks to
- * a runner or a verifier. The child finds its end as descriptor WIRE_FD; stdin is /dev/null, stdout and stderr are a pipe that the keeper reads and caps
- * (printf of kernels, texts of assertions).
+ * a runner or a verifier. The child finds its end as descriptor WIRE_FD; stdin is /dev/null, stdout and
+ * stderr are a pipe that the keeper reads and caps (printf of kernels, texts of assertions).
  *
  * The child speaks first, once it is warm and confined: FRAME_EVENT
  *   {"kind": "ready", "device": {"name", "uuid", "num_sms", "l2_bytes", "driver"},
@@ -26,13 +26,16 @@
  *        runs the plan once and waits. `fresh`: in a new instance of the module (the first time always).
  *        Result: {"us": time of the plan, "captured": [{"name", "bytes"}]}, one FRAME_CAPTURE before it
  *        with the bytes of all captured buffers one after the other, cut at LIMIT_CAPTURE.
+ *   {"op": "plan", "slot": i, "choice": "…"}   gets the baseline ready, in the way that another runner has
+ *        chosen. Without "choice", and before any candidate has run here, measures every way that the
+ *        library offers, on that slot. Result then: {"choice": "…", "chosen": n, "us": [time of each way]}.
  *   {"op": "warm", "candidate": slot, "baseline": slot, "ms": 300}
  *        both sides alternately until that much time has passed and the times are steady.
  *        Result: {"launches": n, "candidate_us", "baseline_us"}.
  *   {"op": "batch", "order": [["b", 0], ["c", 1], ["c", 0], ["b", 1], …], "untimed": 2}
  *        at most WIRE_ENTRIES launches behind one gate in a fresh module instance, L2 flushed before each;
  *        the first `untimed` ones warm the instance up ahead of the gate and are not measured; each side has
- *        to be among them (use dummy slots).
+ *        to be among them (use dummy slots). What a run of the baseline has written is poisoned behind it.
  *        Result: {"us": [one time per entry that was measured, in order]}.
  *   {"op": "floor", "count": n}   an empty kernel measured the same way. Result: {"us": [n times]}.
  *   {"op": "split", "slot": i, "repeat": n}   every launch of the plan with events of its own.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm by cublasLtMatmul: bf16 in and out, fp32 accumulation, a fixed workspace. The algorithm is
-// the first of the library's heuristic for the shape, alignment and workspace: what frameworks run
-// (PyTorch asks for one and takes it), chosen by a rule that measures nothing, so that every
-// process chooses the same.
+// gemm by cublasLtMatmul: bf16 in and out, fp32 accumulation, a fixed workspace. The library's
+// heuristic gives several algorithms for shape, alignment and workspace. Its first is what frameworks
+// run, and it is poor for some shapes, so the keeper has all of them measured once per workload and
+// tells every runner the same one: see do_plan() of evaluator/cuda/runner.c.
 //
 // The library counts columns first. What is C[M, N] = A[M, K] B[N, K]^T with rows first reads there
 // as C' (N x M) = op_T(B' (K x N)) A' (K x M): B is its first operand, transposed, and A its
@@ -44,7 +44,8 @@ struct baseline {
     cublasLtHandle_t handle; /* the library's */
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t a, b, c; /* of the library's operands */
-    cublasLtMatmulAlgo_t algorithm;
+    cublasLtMatmulAlgo_t algorithms[BASELINE_CHOICES], chosen;
+    size_t count;
     struct memory workspace;
 };
 
@@ -87,11 +88,11 @@ static cublasStatus_t describe(struct baseline *b, uint64_t m, uint64_t n, uint6
     return s ? s : lt.MatrixLayoutCreate(&b->c, CUDA_R_16BF, n, m, (int64_t)n);
 }
 
-static cublasStatus_t choose(struct baseline *b)
+static cublasStatus_t find_algorithms(struct baseline *b)
 {
     size_t workspace = WORKSPACE_BYTES;
     cublasLtMatmulPreference_t preference = NULL;
-    cublasLtMatmulHeuristicResult_t first;
+    cublasLtMatmulHeuristicResult_t results[BASELINE_CHOICES];
     int found = 0;
     cublasStatus_t s = lt.MatmulPreferenceCreate(&preference);
     s = s ? s
@@ -99,14 +100,17 @@ static cublasStatus_t choose(struct baseline *b)
                                             &workspace, sizeof(workspace));
     s = s ? s
           : lt.MatmulAlgoGetHeuristic(b->handle, b->operation, b->a, b->b, b->c, b->c, preference,
-                                      1, &first, &found);
+                                      BASELINE_CHOICES, results, &found);
     if (preference)
         lt.MatmulPreferenceDestroy(preference);
     if (s == CUBLAS_STATUS_SUCCESS && found < 1)
         s = CUBLAS_STATUS_NOT_SUPPORTED;
-    if (s == CUBLAS_STATUS_SUCCESS)
-        b->algorithm = first.algo;
-    return s;
+    for (int i = 0; s == CUBLAS_STATUS_SUCCESS && i < found; i++)
+        if (results[i].state == CUBLAS_STATUS_SUCCESS)
+            b->algorithms[b->count++] = results[i].algo;
+    if (b->count)
+        b->chosen = b->algorithms[0];
+    return s || b->count ? s : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 static struct baseline *plan(const struct baseline_library *library, const struct driver_device *d,
@@ -119,7 +123,7 @@ static struct baseline *plan(const struct baseline_library *library, const struc
     }
     b->handle = library->handle;
     if (lt_check(describe(b, m, n, k), f, "describe the baseline") == ERR_NONE &&
-        lt_check(choose(b), f, "choose an algorithm for the baseline") == ERR_NONE &&
+        lt_check(find_algorithms(b), f, "find an algorithm for the baseline") == ERR_NONE &&
         memory_new(&b->workspace, d, WORKSPACE_BYTES, MEMORY_START, f) == ERR_NONE)
         return b;
     baseline_free(b);
@@ -138,6 +142,33 @@ void baseline_free(struct baseline *b)
     if (b->operation)
         lt.MatmulDescDestroy(b->operation);
     free(b);
+}
+
+size_t baseline_choices(const struct baseline *b)
+{
+    return b->count;
+}
+
+void baseline_choose(struct baseline *b, size_t i)
+{
+    b->chosen = b->algorithms[i];
+}
+
+/* The library's type is plain data that keeps its meaning between processes. */
+_Static_assert(2 * sizeof(cublasLtMatmulAlgo_t) + 1 == BASELINE_CHOICE_TEXT, "a choice fits its text");
+
+void baseline_choice_text(const struct baseline *b, char out[BASELINE_CHOICE_TEXT])
+{
+    hex_encode((const uint8_t *)&b->chosen, sizeof(b->chosen), out);
+}
+
+bool baseline_choose_text(struct baseline *b, const char *text)
+{
+    cublasLtMatmulAlgo_t algorithm;
+    if (!hex_decode(text, (uint8_t *)&algorithm, sizeof(algorithm)))
+        return false;
+    b->chosen = algorithm;
+    return true;
 }
 
 static int64_t axis(const struct problem *p, const struct workload *w, const char *name)
@@ -171,7 +202,7 @@ enum err baseline_enqueue(const struct baseline *b, const CUdeviceptr tensors[LI
     void *out = (void *)(uintptr_t)tensors[2];
     cublasStatus_t s =
         lt.Matmul(b->handle, b->operation, &one, first, b->a, second, b->b, &zero, out, b->c, out,
-                  b->c, &b->algorithm, (void *)(uintptr_t)b->workspace.map.address, WORKSPACE_BYTES,
+                  b->c, &b->chosen, (void *)(uintptr_t)b->workspace.map.address, WORKSPACE_BYTES,
                   (cudaStream_t)stream);
     return lt_check(s, f, "queue the baseline");
 }

@@ -6,6 +6,7 @@
 
 #include "core/util.h"
 #include "evaluator/cuda/batch_kernels.h"
+#include "evaluator/inputs.h"
 
 /* The driver holds about a thousand operations before it makes the host wait, and behind a closed
  * gate that would be for ever: past this many the gate opens. */
@@ -156,12 +157,22 @@ static bool record(struct batch *b, size_t event, struct launch_fault *fault)
                              "record an event");
 }
 
+static bool poison_outputs(struct batch *b, int slot, struct launch_fault *fault)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (size_t i = 0; i < LIMIT_TENSORS && r == CUDA_SUCCESS; i++)
+        if (b->poison[i])
+            r = cu.MemsetD8Async(b->slots[slot][i], POISON_BYTE, b->poison[i], b->stream);
+    return !launch_fault_set(fault, r, "", -1, "poison what the baseline has written");
+}
+
 static bool queue_entry(struct batch *b, const struct batch_entry *entry, size_t at,
                         struct launch_fault *fault)
 {
     bool ok = entry->side != BATCH_CANDIDATE || launcher_prepare(b->candidate, b->stream, fault);
-    return ok && scrub_shared(b, fault) && flush_cache(b, fault) && record(b, 2 * at, fault) &&
-           sides[entry->side](b, entry->slot, fault) && record(b, 2 * at + 1, fault);
+    ok = ok && scrub_shared(b, fault) && flush_cache(b, fault) && record(b, 2 * at, fault) &&
+         sides[entry->side](b, entry->slot, fault) && record(b, 2 * at + 1, fault);
+    return ok && (entry->side != BATCH_BASELINE || poison_outputs(b, entry->slot, fault));
 }
 
 static bool finish(struct batch *b, bool ok, struct launch_fault *fault)
@@ -186,7 +197,7 @@ static bool elapsed(const struct batch *b, size_t from, size_t to, double *us,
 bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count, size_t untimed,
                double *us, struct launch_fault *fault)
 {
-    size_t each = 8 + (b->candidate ? launcher_operations(b->candidate) : 0);
+    size_t each = 10 + (b->candidate ? launcher_operations(b->candidate) : 0);
     bool ok = true;
     for (size_t i = 0; ok && i < untimed; i++)
         ok = queue_entry(b, &entries[i], i, fault);

@@ -3,7 +3,8 @@
  * on either side, all queued behind a gate that the host opens once nothing is left to queue: between two
  * launches the device never waits for the host. Before each launch, 2 x L2 is written (what was cached goes)
  * and 1 x L2 elsewhere is read (what is dirty goes too), so that no launch pays for the write-back of
- * another. tests/gpu/fidelity measures how far the same kernel on both sides is off. */
+ * another. What the baseline has computed is poisoned right behind it, so that while a candidate runs the
+ * right answer to its inputs lies nowhere. tests/gpu/fidelity measures how far the same kernel on both sides is off. */
 #ifndef EVALUATOR_CUDA_BATCH_H
 #define EVALUATOR_CUDA_BATCH_H
 
@@ -34,6 +35,8 @@ struct batch {
     struct launcher *candidate;
     const struct baseline *baseline;
     CUdeviceptr (*slots)[LIMIT_TENSORS]; /* addresses by slot */
+    size_t poison[LIMIT_TENSORS];        /* bytes of each tensor to poison behind every run of the
+                                            baseline; 0: none */
 };
 
 enum err batch_open(struct batch *b, const struct driver_device *d, struct fault *f);

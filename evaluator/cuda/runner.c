@@ -11,6 +11,9 @@
 
 /* Warm-up goes on past its time until two rounds agree this well, but not for longer than that. */
 #define WARM_AGREE 0.01
+/* A choice of the baseline is better than the first if it takes less than this share of its time. */
+#define PLAN_GAIN 0.98
+enum { PLAN_FIRST = 2, PLAN_RUNS = 8, PLAN_ROUNDS = 3, PLAN_WARM_MS = 200 };
 enum { WARM_PAIRS = 8, WARM_FIRST = 2, WARM_MORE_MS = 1500, SEND_MS = 10000 };
 
 struct runner {
@@ -26,24 +29,39 @@ static struct runner *runner_of(struct session *s)
     return s->role;
 }
 
-/* Gets the sides ready that are about to run. */
-static bool ready(struct session *s, bool with_baseline, bool fresh, struct session_answer *out)
+static bool ready_baseline(struct session *s, struct session_answer *out)
 {
     struct runner *r = runner_of(s);
     struct fault f = {0};
-    if (!session_load(s, fresh, out))
-        return false;
-    if (with_baseline && r->planned != s->workload) {
+    if (r->planned != s->workload) {
         baseline_free(r->baseline);
         r->baseline = baseline_new(&r->library, &s->device, s->problem, s->workload, &f);
         r->planned = s->workload;
     }
-    if (with_baseline && !r->baseline)
+    if (!r->baseline)
         return session_refuse(out, "%s", f.detail[0] ? f.detail : "there is no baseline");
-    r->batch.candidate = s->launcher;
     r->batch.baseline = r->baseline;
     r->batch.slots = s->slots;
     return true;
+}
+
+static bool ready_candidate(struct session *s, bool fresh, struct session_answer *out)
+{
+    if (!session_load(s, fresh, out))
+        return false;
+    runner_of(s)->batch.candidate = s->launcher;
+    runner_of(s)->batch.slots = s->slots;
+    return true;
+}
+
+/* Lets what the baseline writes be poisoned behind it, or not. */
+static void poison_baseline(struct session *s, bool on)
+{
+    struct batch *b = &runner_of(s)->batch;
+    for (size_t i = 0; i < LIMIT_TENSORS; i++) {
+        bool output = i < s->problem->tensor_count && s->problem->tensors[i].role == TENSOR_OUTPUT;
+        b->poison[i] = on && output ? s->bytes[i] : 0;
+    }
 }
 
 static bool send_capture(struct session *s, struct session_answer *out)
@@ -68,7 +86,8 @@ static bool do_launch(struct session *s, const json_t *request, struct wire_mess
     const char *side = json_string_value(json_object_get(request, "side"));
     bool baseline = side && !strcmp(side, "baseline");
     int slot = session_slot(s, request, "slot", out);
-    if (slot < 0 || !ready(s, baseline, json_is_true(json_object_get(request, "fresh")), out))
+    bool fresh = json_is_true(json_object_get(request, "fresh"));
+    if (slot < 0 || !(baseline ? ready_baseline(s, out) : ready_candidate(s, fresh, out)))
         return false;
     struct batch *b = &runner_of(s)->batch;
     double start = now_s(), us = 0;
@@ -110,6 +129,83 @@ static bool warm_round(struct session *s, int candidate, int baseline, double me
     return true;
 }
 
+static void put_times(json_t *into, const double *us, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(into, json_real(us[i]));
+}
+
+/* Runs the baseline `count` times on a slot; the median time. */
+static bool time_baseline(struct session *s, int slot, size_t count, double *us,
+                          struct session_answer *out)
+{
+    struct batch_entry entries[PLAN_FIRST + PLAN_RUNS];
+    double times[PLAN_RUNS];
+    for (size_t i = 0; i < PLAN_FIRST + count; i++)
+        entries[i] = (struct batch_entry){BATCH_BASELINE, slot};
+    if (!batch_run(&runner_of(s)->batch, entries, PLAN_FIRST + count, PLAN_FIRST, times, &out->fault))
+        return false;
+    *us = median(times, count);
+    return true;
+}
+
+/* Measures every choice in several rounds, so that no drift favours one; us[i] is the best round. */
+static bool try_choices(struct session *s, int slot, double *us, struct session_answer *out)
+{
+    struct baseline *b = runner_of(s)->baseline;
+    size_t count = baseline_choices(b);
+    bool ok = true;
+    for (int64_t start = now_ms(); ok && now_ms() - start < PLAN_WARM_MS;)
+        ok = time_baseline(s, slot, PLAN_RUNS, &us[0], out);
+    for (size_t i = 0; i < count; i++)
+        us[i] = INFINITY;
+    for (size_t round = 0; ok && round < PLAN_ROUNDS; round++)
+        for (size_t i = 0; ok && i < count; i++) {
+            double now = 0;
+            baseline_choose(b, i);
+            ok = time_baseline(s, slot, PLAN_RUNS, &now, out);
+            us[i] = fmin(us[i], now);
+        }
+    return ok;
+}
+
+/* The library's first guess, unless another is faster by more than two measurements of the same differ. */
+static size_t best_choice(const double *us, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++)
+        best = us[i] < us[best] ? i : best;
+    return us[best] < us[0] * PLAN_GAIN ? best : 0;
+}
+
+static bool do_plan(struct session *s, const json_t *request, struct wire_message *message,
+                    struct session_answer *out)
+{
+    (void)message;
+    double us[BASELINE_CHOICES];
+    char text[BASELINE_CHOICE_TEXT];
+    const char *given = json_string_value(json_object_get(request, "choice"));
+    int slot = session_slot(s, request, "slot", out);
+    struct runner *r = runner_of(s);
+    if (slot < 0 || !ready_baseline(s, out))
+        return false;
+    if (given)
+        return baseline_choose_text(r->baseline, given) ||
+               session_refuse(out, "the baseline has no such choice");
+    r->batch.candidate = NULL;
+    if (!try_choices(s, slot, us, out))
+        return false;
+    size_t best = best_choice(us, baseline_choices(r->baseline));
+    baseline_choose(r->baseline, best);
+    baseline_choice_text(r->baseline, text);
+    json_t *tried = json_array();
+    put_times(tried, us, baseline_choices(r->baseline));
+    json_object_set_new(out->members, "choice", json_string(text));
+    json_object_set_new(out->members, "chosen", json_integer((json_int_t)best));
+    json_object_set_new(out->members, "us", tried);
+    return true;
+}
+
 static bool do_warm(struct session *s, const json_t *request, struct wire_message *message,
                     struct session_answer *out)
 {
@@ -117,7 +213,7 @@ static bool do_warm(struct session *s, const json_t *request, struct wire_messag
     int candidate = session_slot(s, request, "candidate", out),
         baseline = candidate < 0 ? -1 : session_slot(s, request, "baseline", out);
     int64_t wanted_ms = json_integer_value(json_object_get(request, "ms")), start = now_ms();
-    if (baseline < 0 || !ready(s, true, false, out))
+    if (baseline < 0 || !ready_baseline(s, out) || !ready_candidate(s, false, out))
         return false;
     double before = 0, now[2] = {0};
     json_int_t rounds = 0;
@@ -134,12 +230,6 @@ static bool do_warm(struct session *s, const json_t *request, struct wire_messag
     json_object_set_new(out->members, "baseline_us", json_real(now[0]));
     json_object_set_new(out->members, "candidate_us", json_real(now[1]));
     return true;
-}
-
-static void put_times(json_t *into, const double *us, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(into, json_real(us[i]));
 }
 
 /* ["b" or "c", slot] */
@@ -167,8 +257,12 @@ static bool do_batch(struct session *s, const json_t *request, struct wire_messa
     for (size_t i = 0; i < count; i++)
         if (!read_entry(s, json_array_get(order, i), &entries[i]))
             return session_refuse(out, "entry %zu of the batch names no slot", i);
-    if (!ready(s, true, true, out) ||
-        !batch_run(&runner_of(s)->batch, entries, count, (size_t)untimed, us, &out->fault))
+    if (!ready_baseline(s, out) || !ready_candidate(s, true, out))
+        return false;
+    poison_baseline(s, true);
+    bool ok = batch_run(&runner_of(s)->batch, entries, count, (size_t)untimed, us, &out->fault);
+    poison_baseline(s, false);
+    if (!ok)
         return false;
     json_t *times = json_array();
     put_times(times, us, count - (size_t)untimed);
@@ -201,7 +295,7 @@ static bool do_split(struct session *s, const json_t *request, struct wire_messa
     (void)message;
     int slot = session_slot(s, request, "slot", out);
     json_int_t repeat = json_integer_value(json_object_get(request, "repeat"));
-    if (slot < 0 || !ready(s, false, false, out))
+    if (slot < 0 || !ready_candidate(s, false, out))
         return false;
     size_t launches = s->plan->launch_count;
     double us[WIRE_ENTRIES];
@@ -220,8 +314,8 @@ static bool do_split(struct session *s, const json_t *request, struct wire_messa
 }
 
 static const struct session_row operations[] = {
-    {"launch", do_launch}, {"warm", do_warm},   {"batch", do_batch},
-    {"floor", do_floor},   {"split", do_split},
+    {"launch", do_launch}, {"plan", do_plan},   {"warm", do_warm},
+    {"batch", do_batch},   {"floor", do_floor}, {"split", do_split},
 };
 
 /* Without a library for the baseline a runner can still check. */

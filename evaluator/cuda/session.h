@@ -26,6 +26,7 @@ struct session {
     bool loaded;                  /* the launcher has a module instance */
     CUdeviceptr slots[WIRE_SLOTS][LIMIT_TENSORS]; /* 0: no such slot */
     struct memory_map maps[WIRE_SLOTS][LIMIT_TENSORS];
+    size_t bytes[LIMIT_TENSORS];  /* of the workload's tensors */
     void *role;                   /* of the role; borrowed */
 };
 

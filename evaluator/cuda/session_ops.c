@@ -40,6 +40,11 @@ static bool find_names(struct session *s, const json_t *request, struct session_
     s->arch = archs_find(&s->archs, text_of(request, "arch"));
     s->problem = problems_find(&s->problems, text_of(request, "problem"));
     s->workload = s->problem ? problem_workload(s->problem, text_of(request, "workload")) : NULL;
+    for (size_t i = 0; s->workload && i < s->problem->tensor_count; i++) {
+        int64_t shape[LIMIT_DIMS];
+        s->bytes[i] = (size_t)problem_shape(s->problem, s->workload, i, shape) *
+                      dtype_bytes(s->problem->tensors[i].dtype);
+    }
     return (s->arch && s->workload) || session_refuse(out, "the request names no known workload");
 }
 
@@ -92,8 +97,7 @@ static enum err map_tensor(struct session *s, int slot, size_t i, int fd, enum m
                            struct fault *f)
 {
     const struct tensor_def *t = &s->problem->tensors[i];
-    int64_t shape[LIMIT_DIMS];
-    size_t bytes = (size_t)problem_shape(s->problem, s->workload, i, shape) * dtype_bytes(t->dtype);
+    size_t bytes = s->bytes[i];
     struct memory_block block;
     enum err e = memory_import(&block, &s->device, fd, bytes, f);
     if (e == ERR_NONE)
