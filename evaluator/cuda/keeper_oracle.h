@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The oracle on the keeper's own context: compiled once per problem, bound to a workload, run over the
+ * inputs of a base. */
+#ifndef EVALUATOR_CUDA_KEEPER_ORACLE_H
+#define EVALUATOR_CUDA_KEEPER_ORACLE_H
+
+#include "evaluator/cuda/keeper_gpu.h"
+#include "evaluator/cuda/launch.h"
+
+/* What was compiled of one problem. `{0}` is none. */
+struct oracle_code {
+    const struct problem *problem; /* borrowed; NULL: none */
+    json_t *symbols;               /* owned … */
+    struct buf cubin;
+};
+void oracle_code_release(struct oracle_code *c);
+
+struct keeper_oracle {
+    struct problem as_oracle; /* problem_as_oracle() */
+    struct plan *plan;        /* owned … */
+    struct oracle_code own;   /* if `code` did not fit the workload */
+    struct launcher *launcher;
+};
+
+/* `code`: of an earlier workload of the problem, or empty and then filled. Takes a second or two where it has
+ * to compile. `code` must outlive the oracle. */
+enum err keeper_oracle_open(struct keeper_oracle *o, const struct keeper_gpu *g, const struct problem *p,
+                            const struct workload *w, struct oracle_code *code, struct fault *f);
+void keeper_oracle_close(struct keeper_oracle *o);
+
+/* Outputs from inputs, in ABI order, with the oracle's types. Waits. */
+enum err keeper_oracle_run(const struct keeper_oracle *o, const CUdeviceptr tensors[LIMIT_TENSORS],
+                           struct fault *f);
+
+#endif

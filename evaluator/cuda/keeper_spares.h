@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Processes started ahead of the submission that will use them, since a context on the device takes a large
+ * part of a second. Each is used once. */
+#ifndef EVALUATOR_CUDA_KEEPER_SPARES_H
+#define EVALUATOR_CUDA_KEEPER_SPARES_H
+
+#include "evaluator/cuda/keeper_child.h"
+
+enum keeper_role { KEEPER_RUNNER, KEEPER_VERIFIER, KEEPER_ROLES };
+
+struct keeper_spares {
+    int ordinal;
+    struct keeper_child children[KEEPER_ROLES];
+};
+
+void keeper_spares_init(struct keeper_spares *s, int ordinal);
+void keeper_spares_stop(struct keeper_spares *s);
+
+/* Starts what is missing; does not wait. */
+void keeper_spares_start(struct keeper_spares *s);
+/* Waits until what was started is ready or has failed: nothing may start while something is timed. */
+void keeper_spares_settle(struct keeper_spares *s, const struct keeper_watch *watch);
+/* Hands one over, ready; `out` is then the caller's. */
+bool keeper_spares_take(struct keeper_spares *s, enum keeper_role role,
+                        const struct keeper_watch *watch, struct keeper_child *out,
+                        struct keeper_end *end);
+
+#endif

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// "time": the candidate against the baseline. Before each batch every slot gets inputs redrawn by keys that
+// did not exist before, and poisoned outputs; after it every output of the candidate is compared with the
+// oracle's, redrawn by the same keys.
+#include <stdlib.h>
+
+#include "core/util.h"
+#include "evaluator/cuda/keeper_timing.h"
+
+enum {
+    WARM_COLD_MS = 300, /* from idle clocks */
+    WARM_HOT_MS = 100,  /* if they are up already */
+    WARM_SPARE_MS = 5000,
+    FLOOR_RUNS = 20,
+    FLOOR_MS = 10 * 1000,
+    SPLIT_RUNS = 8,
+    LOCK_MS = 50 * 1000,
+};
+/* Clocks count as up from this share of the highest one. */
+#define CLOCKS_UP 0.85
+/* A candidate that is slower than that in all of the first batch is not timed to 0.1 %: what a slow kernel
+ * takes of the device is worth more. Judged by times that count, never by the warm-up. */
+#define SLOW_SPEEDUP 0.25
+
+static void sample(struct keeper_timing *t)
+{
+    struct nvml_sample s;
+    nvml_read(&t->job->process->gpu.nvml, &s);
+    nvml_set_add(&t->environment, &s);
+}
+
+static bool clocks_are_up(struct keeper_timing *t)
+{
+    struct nvml_sample s;
+    nvml_read(&t->job->process->gpu.nvml, &s);
+    nvml_set_add(&t->environment, &s);
+    return s.sm_mhz > CLOCKS_UP * s.max_sm_mhz; /* not if either is unknown */
+}
+
+static bool warm_up(struct keeper_timing *t, struct keeper_end *end)
+{
+    double start_s = now_s();
+    int ms = clocks_are_up(t) ? WARM_HOT_MS : WARM_COLD_MS;
+    json_t *answer = keeper_job_ask(t->job, json_pack("{s:s, s:i, s:i, s:i}", "op", "warm", "candidate",
+                                                      ORDER_DUMMY, "baseline", ORDER_DUMMY_BASELINE,
+                                                      "ms", ms),
+                                    2 * t->batch_ms + WARM_SPARE_MS, "the warm-up", end);
+    json_decref(answer);
+    keeper_job_part(t->job, "warm", start_s);
+    return answer != NULL;
+}
+
+/* Queues fresh inputs and poison for one batch, and waits. */
+static bool redraw_batch(struct keeper_timing *t, struct keeper_end *end)
+{
+    const struct keeper_task *task = t->task;
+    struct fault f = {0};
+    enum err e = ERR_NONE;
+    double start_s = now_s();
+    for (int s = 0; s < task->slots && e == ERR_NONE; s++) {
+        t->bases[s] = &task->ring[(t->batches + (size_t)s) % TASK_RING];
+        t->keys[s] = redraw_draw();
+        for (size_t i = 0; i < task->problem->tensor_count && e == ERR_NONE; i++)
+            if (task->problem->tensors[i].role == TENSOR_INPUT)
+                e = redraw_tensor(&task->gpu->kernels, task->problem, task->workload, i,
+                                  task->problem->tensors[i].dtype,
+                                  slot_address(&task->candidate[s], i, MEMORY_END),
+                                  t->bases[s]->tensors[i], &t->keys[s], &f);
+        if (e == ERR_NONE)
+            e = slot_reset(&task->candidate[s], &task->shape, MEMORY_END, &f);
+        if (e == ERR_NONE)
+            e = slot_reset(&task->baseline[s], &task->shape, MEMORY_END, &f);
+    }
+    if (e == ERR_NONE)
+        e = driver_check(cu.StreamSynchronize(NULL), &f, "redraw inputs");
+    keeper_job_part(t->job, "redraw", start_s);
+    return e == ERR_NONE || keeper_job_fault(t->job, &f, end);
+}
+
+static bool run_batch(struct keeper_timing *t, struct keeper_end *end)
+{
+    double us[2 * ADMIT_SLOTS_MAX], start_s = now_s();
+    size_t count = 2 * (size_t)t->task->slots;
+    sample(t);
+    json_t *answer = keeper_job_ask(t->job, json_pack("{s:s, s:o, s:i}", "op", "batch", "order",
+                                                      order_batch(t->task->slots), "untimed",
+                                                      ORDER_UNTIMED),
+                                    t->batch_ms, "a batch of timed runs", end);
+    sample(t);
+    keeper_job_part(t->job, "batches", start_s);
+    if (!answer)
+        return false;
+    bool ok = keeper_answer_times(json_object_get(answer, "us"), us, count);
+    json_decref(answer);
+    if (!ok)
+        return keeper_end_set(end, VERDICT_INFRA_ERROR, "the runner gave no times");
+    order_blocks(us, t->task->slots, &t->blocks[t->count]);
+    t->count += count / 4;
+    t->batches++;
+    return true;
+}
+
+/* One output on its way through a lane. */
+struct comparing {
+    bool busy;
+    const struct distribution *distribution;
+    int64_t shape[LIMIT_DIMS];
+};
+
+static enum err end_lane(struct keeper_timing *t, struct task_lane *lane, struct comparing *c,
+                         struct fault *f)
+{
+    struct compare_result r;
+    if (!c->busy)
+        return ERR_NONE;
+    c->busy = false;
+    enum err e = gpu_comparer_end(&lane->comparer, &r, f);
+    if (e == ERR_NONE)
+        check_tally_output(&t->tally, &lane->comparer.task, &r, c->distribution,
+                           " while it was timed", NULL);
+    return e;
+}
+
+static enum err begin_lane(struct keeper_timing *t, struct task_lane *lane, struct comparing *c, int s,
+                           size_t i, struct fault *f)
+{
+    const struct keeper_task *task = t->task;
+    const struct task_base *b = t->bases[s];
+    c->distribution = b->distribution;
+    struct compare_task what = keeper_task_compare(task, i, b->distribution, c->shape);
+    enum err e = redraw_tensor(&lane->comparer.kernels, task->problem, task->workload, i,
+                               task->problem->tensors[i].oracle_dtype, lane->answer, b->tensors[i],
+                               &t->keys[s], f);
+    if (e == ERR_NONE)
+        e = gpu_comparer_begin(&lane->comparer, &what,
+                               slot_address(&task->candidate[s], i, MEMORY_END), lane->answer, f);
+    c->busy = e == ERR_NONE;
+    return e;
+}
+
+/* Every output of the candidate in the last batch, several at a time. */
+static bool compare_batch(struct keeper_timing *t, struct keeper_end *end)
+{
+    struct keeper_task *task = t->task;
+    struct comparing comparing[TASK_LANES] = {{0}};
+    struct slot_damage damage = {0};
+    struct fault f = {0};
+    enum err e = ERR_NONE;
+    size_t at = 0;
+    double start_s = now_s();
+    for (int s = 0; s < task->slots; s++)
+        for (size_t i = 0; i < task->problem->tensor_count && e == ERR_NONE; i++) {
+            if (task->problem->tensors[i].role != TENSOR_OUTPUT)
+                continue;
+            size_t lane = at++ % TASK_LANES;
+            e = end_lane(t, &task->lanes[lane], &comparing[lane], &f);
+            if (e == ERR_NONE)
+                e = begin_lane(t, &task->lanes[lane], &comparing[lane], s, i, &f);
+        }
+    for (size_t lane = 0; lane < TASK_LANES; lane++) {
+        struct fault later = {0};
+        enum err ended = end_lane(t, &task->lanes[lane], &comparing[lane], &later);
+        f = e == ERR_NONE ? later : f;
+        e = e == ERR_NONE ? ended : e;
+    }
+    if (e == ERR_NONE)
+        e = slot_check(task->candidate, (size_t)task->slots, &task->shape, MEMORY_END,
+                       &task->gpu->kernels, &damage, &f);
+    keeper_job_part(t->job, "compare", start_s);
+    if (e != ERR_NONE)
+        return keeper_job_fault(t->job, &f, end);
+    if (t->tally.verdict != VERDICT_PASSED)
+        return keeper_end_set(end, t->tally.verdict, "%s", t->tally.detail);
+    return keeper_job_damage(&damage, end);
+}
+
+/* Is every block so far far slower than the baseline? */
+static bool is_slow(const struct keeper_timing *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const double *b = t->blocks[i].baseline, *c = t->blocks[i].candidate;
+        if (b[0] + b[1] > SLOW_SPEEDUP * (c[0] + c[1]))
+            return false;
+    }
+    return true;
+}
+
+static bool run_batches(struct keeper_timing *t, struct keeper_end *end)
+{
+    size_t total = (size_t)order_batches(t->task->slots);
+    bool ok = true;
+    for (size_t i = 0; ok && i < total && (i != 1 || !is_slow(t)); i++) {
+        ok = redraw_batch(t, end) && run_batch(t, end) && compare_batch(t, end);
+        keeper_job_progress(t->job, i + 1, total);
+    }
+    return ok;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *us, size_t n)
+{
+    qsort(us, n, sizeof(*us), by_value);
+    return us[n / 2];
+}
+
+/* What it takes to launch nothing, and what each launch of a plan takes. */
+static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
+{
+    double us[WIRE_ENTRIES], start_s = now_s();
+    size_t launches = t->job->plan->launch_count;
+    json_t *answer = keeper_job_ask(t->job, json_pack("{s:s, s:i}", "op", "floor", "count", FLOOR_RUNS),
+                                    FLOOR_MS, "the empty kernel", end);
+    bool ok = answer != NULL;
+    if (ok && keeper_answer_times(json_object_get(answer, "us"), us, FLOOR_RUNS))
+        t->floor_us = median(us, FLOOR_RUNS);
+    json_decref(answer);
+    if (ok && launches > 1) {
+        answer = keeper_job_ask(t->job, json_pack("{s:s, s:i, s:i}", "op", "split", "slot", ORDER_DUMMY,
+                                                  "repeat", SPLIT_RUNS),
+                                t->batch_ms, "timing every launch", end);
+        ok = answer != NULL;
+        for (size_t i = 0; ok && i < launches; i++)
+            if (keeper_answer_times(json_array_get(json_object_get(answer, "us"), i), us, SPLIT_RUNS))
+                t->launch_us[i] = median(us, SPLIT_RUNS);
+        json_decref(answer);
+    }
+    keeper_job_part(t->job, "extras", start_s);
+    return ok;
+}
+
+static bool can_time(const struct keeper_timing *t, struct keeper_end *end)
+{
+    if (!redraw_exists(t->task->problem))
+        return keeper_end_set(end, VERDICT_INFRA_ERROR, "problem %s has no redraw, so nothing is timed",
+                              t->task->problem->name);
+    if (!t->task->plan)
+        return keeper_end_set(end, VERDICT_INFRA_ERROR, "there is no baseline for problem %s here",
+                              t->task->problem->name);
+    return true;
+}
+
+bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result, struct keeper_end *end)
+{
+    static struct keeper_timing t; /* large; one job at a time */
+    struct device_lock *lock = &j->process->gpu.lock;
+    struct fault f = {0};
+    double start_s = now_s();
+    t = (struct keeper_timing){.job = j, .task = j->task,
+                               .batch_ms = json_integer_value(json_object_get(request, "ms"))};
+    if (!can_time(&t, end))
+        return false;
+    check_tally_init(&t.tally);
+    keeper_spares_settle(&j->process->spares, &j->watch);
+    keeper_job_part(j, "settle", start_s);
+    bool ok = warm_up(&t, end);
+    if (ok && device_lock_take(lock, DEVICE_LOCK_EXCLUSIVE, LOCK_MS, &f) != ERR_NONE)
+        ok = keeper_job_fault(j, &f, end);
+    ok = ok && run_batches(&t, end) && run_extras(&t, end);
+    device_lock_drop(lock);
+    keeper_child_kill(&j->runner); /* its memory is gone by the time the next one comes */
+    keeper_job_part(j, "time", start_s);
+    if (t.tally.has_strict && !t.tally.strict)
+        end->flags |= FLAG_loose;
+    check_tally_release(&t.tally);
+    return keeper_timing_report(&t, result, end) && ok;
+}
