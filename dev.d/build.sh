@@ -30,6 +30,17 @@ build_release()
     build_preset release "${programs[@]}" "$@"
 }
 
+# The modules of the page, `test`: and what its tests need.
+page_modules()
+{
+    local without='without its modules the page is the plain board at /board'
+    if ! command -v npm >/dev/null && [ ! -e "$ROOT/static/vendor/preact.js" ]; then
+        say "  npm is not installed: $without"
+        return 0
+    fi
+    step 'modules of the page' "$ROOT/build/log/page.log" "$ROOT/static/vendor.sh" "$@" || say "  $without"
+}
+
 # A tree that another user owns cannot be built in: said here, rather than by the compiler.
 tree_writable()
 {
@@ -47,7 +58,7 @@ app_install()
     for part in "$ROOT"/build/release/bin/ptx*; do
         install -m 0755 "$part" "$new/bin/"
     done
-    for part in problems arch sql static; do
+    for part in problems arch sql static published; do
         [ ! -d "$ROOT/$part" ] || cp -rL "$ROOT/$part" "$new/share/"
     done
     chmod -R u+rwX,go=rX "$new"

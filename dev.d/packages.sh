@@ -14,6 +14,7 @@ up    module:libpq           libpq-dev
 up    module:jansson         libjansson-dev
 up    module:libcurl         libcurl4-openssl-dev
 up    module:libcrypto       libssl-dev
+up    module:zlib           zlib1g-dev
 up    module:libseccomp      libseccomp-dev
 up    module:cmocka          libcmocka-dev
 up    postgres:              postgresql

@@ -16,6 +16,7 @@ cmd_up()
     packages_install up
     tree_writable
     build_release || die 'the build failed'
+    page_modules
     state_make
     lock_take || die 'another ./dev up is just starting'
     echo $$ >"$RUN/pid"

@@ -20,6 +20,8 @@ handler_fn submission_events;
 handler_fn problems_list, problem_get, archs_list, arch_get;
 /* api_board.c */
 handler_fn leaderboard_get, queue_get, workers_get;
+/* api_board_html.c */
+handler_fn board_html_get;
 /* api_turns.c */
 handler_fn turn_correctness_get, fast_p_get, transitions_get;
 /* api_health.c */

@@ -3,14 +3,12 @@
 #include <string.h>
 
 #include "server/api.h"
+#include "server/board.h"
 #include "server/cache.h"
 #include "server/csv.h"
 #include "server/service.h"
 
 enum { BOARD_DEFAULT = 100, BOARD_MOST = 1000 };
-
-/* The device that stands for `cpu` in results. */
-#define CPU_MODEL "ptxvm"
 
 static const char *const board_columns[] = {"rank",
                                             "id",
@@ -30,11 +28,16 @@ static const char *const board_columns[] = {"rank",
                                             "language",
                                             "created_at"};
 
-static enum err read_filter(struct request *r, struct board_filter *q)
+static enum err read_filter(struct request *r, bool fallback, struct board_filter *q)
 {
+    const struct registry *all = &r->service->registry;
     const char *name = request_query(r, "problem"), *workload = request_query(r, "workload");
     const char *device = request_query(r, "device"), *arch = request_query(r, "arch");
-    const struct problem *p = name ? problems_find(&r->service->registry.problems, name) : NULL;
+    if (fallback && !name && all->problems.count)
+        name = all->problems.items[0].name;
+    if (fallback && !arch && all->archs.count)
+        arch = all->archs.items[0].name;
+    const struct problem *p = name ? problems_find(&all->problems, name) : NULL;
     if (!p)
         return fault_set(&r->fault, ERR_BAD_PARAMETER,
                          "problem must name one of /v1/problems, not '%.64s'", name ? name : "");
@@ -46,7 +49,7 @@ static enum err read_filter(struct request *r, struct board_filter *q)
         return fault_set(&r->fault, ERR_BAD_PARAMETER,
                          "workload must be one of problem %s, not '%.64s'", p->name,
                          workload ? workload : "");
-    if (!arch || !archs_find(&r->service->registry.archs, arch))
+    if (!arch || !archs_find(&all->archs, arch))
         return fault_set(&r->fault, ERR_BAD_PARAMETER,
                          "arch must name one of /v1/archs, not '%.64s'", arch ? arch : "");
     bool any = !device || !strcmp(device, "gpu");
@@ -54,32 +57,39 @@ static enum err read_filter(struct request *r, struct board_filter *q)
                                .workload = w->name,
                                .arch = arch,
                                .device_model = any   ? NULL
-                                               : cpu ? CPU_MODEL
+                                               : cpu ? BOARD_CPU_MODEL
                                                      : device};
     return ERR_NONE;
+}
+
+enum err board_read(struct request *r, bool fallback, struct board_filter *q, json_t **document)
+{
+    int64_t limit = 0, epoch = 0;
+    enum err e = read_filter(r, fallback, q);
+    if (!e)
+        e = request_number(r, "limit", 1, BOARD_MOST, BOARD_DEFAULT, &limit);
+    if (!e)
+        e = request_number(r, "epoch", 1, INT32_MAX, 0, &epoch);
+    if (e)
+        return e;
+    q->limit = (int)limit;
+    q->epoch = epoch;
+    e = store_leaderboard(r->db, q, document, &r->fault);
+    if (!e)
+        request_keep_json(r, *document);
+    return e;
 }
 
 static enum err read_board(struct request *r)
 {
     bool csv;
     struct board_filter q;
-    int64_t limit = 0, epoch = 0;
+    json_t *document = NULL;
     enum err e = csv_wanted(r, &csv);
     if (!e)
-        e = read_filter(r, &q);
-    if (!e)
-        e = request_number(r, "limit", 1, BOARD_MOST, BOARD_DEFAULT, &limit);
-    if (!e)
-        e = request_number(r, "epoch", 1, INT32_MAX, 0, &epoch);
-    json_t *document = NULL;
-    if (!e) {
-        q.limit = (int)limit;
-        q.epoch = epoch;
-        e = store_leaderboard(r->db, &q, &document, &r->fault);
-    }
+        e = board_read(r, false, &q, &document);
     if (e)
         return e;
-    request_keep_json(r, document);
     if (csv)
         return answer_csv(r, board_columns, COUNT_OF(board_columns),
                           json_object_get(document, "items"));

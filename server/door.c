@@ -14,7 +14,7 @@ const struct response_header door_headers[] = {
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cache-Control", "no-cache"},
-    {"Vary", "Accept, Authorization"},
+    {"Vary", "Accept, Accept-Encoding, Authorization"},
 };
 const size_t door_header_count = COUNT_OF(door_headers);
 
@@ -28,6 +28,7 @@ static const struct {
     {"Content-Type", offsetof(struct request_headers, content_type)},
     {"Content-Encoding", offsetof(struct request_headers, content_encoding)},
     {"Accept", offsetof(struct request_headers, accept)},
+    {"Accept-Encoding", offsetof(struct request_headers, accept_encoding)},
     {"If-None-Match", offsetof(struct request_headers, if_none_match)},
     {"Idempotency-Key", offsetof(struct request_headers, idempotency_key)},
     {"Last-Event-ID", offsetof(struct request_headers, last_event_id)},

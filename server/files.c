@@ -6,18 +6,24 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "core/util.h"
 #include "server/service.h"
 
-enum { FILES = 64, FILE_BYTES = 2 * MIB, ETAG_DIGITS = 16 };
+enum { FILES = 96, FILE_NAME = 128, FILE_BYTES = 2 * MIB, TAG_DIGITS = 16 };
 
-struct file {
-    char name[NAME_MAX + 1];
-    const char *type;
+/* What a client gets: the bytes and their entity tag, which differs by encoding. */
+struct body {
     char *data;
     size_t len;
-    char etag[ETAG_DIGITS + 3]; /* quoted */
+    char etag[TAG_DIGITS + 8]; /* quoted */
+};
+
+struct file {
+    char name[FILE_NAME]; /* address without the first slash */
+    const char *type;
+    struct body plain, gzip; /* gzip.data is NULL where it would not be smaller */
 };
 
 struct files {
@@ -31,9 +37,34 @@ static const struct {
     {".html", "text/html; charset=utf-8"},
     {".css", "text/css; charset=utf-8"},
     {".js", "text/javascript; charset=utf-8"},
+    {".json", "application/json"},
     {".svg", "image/svg+xml"},
     {".ico", "image/x-icon"},
     {".txt", "text/plain; charset=utf-8"},
+};
+
+/* Folders below <home>, and the address that their files get. */
+static const struct {
+    const char *folder, *prefix;
+} sources[] = {
+    {"static", ""},
+    {"static/views", "views/"},
+    {"static/vendor", "vendor/"},
+    {"published", "published/"},
+};
+
+/* The views of the page, as static/router.js reads addresses. */
+static const char *const views[] = {
+    "/",
+    "/fast-p",
+    "/tables",
+    "/submissions",
+    "/submissions/:uuid",
+    "/submissions/:uuid/diff/:uuid",
+    "/submit",
+    "/problems",
+    "/problems/:name",
+    "/system",
 };
 
 static const char *type_of(const char *name)
@@ -47,15 +78,48 @@ static const char *type_of(const char *name)
     return NULL;
 }
 
-static enum err load_one(struct files *files, const char *folder, const char *name, struct fault *f)
+/* ---- loading ---- */
+
+static void tag(struct body *b, const char *hex, const char *encoding)
+{
+    snprintf(b->etag, sizeof(b->etag), "\"%.*s%s\"", TAG_DIGITS, hex, encoding);
+}
+
+/* The gzip form of `plain`; none where it is not smaller. */
+static enum err compress_body(const struct body *plain, struct body *gzip, struct fault *f)
+{
+    enum { GZIP_WINDOW = 15 + 16, MEMORY = 8 };
+    z_stream z = {.next_in = (unsigned char *)plain->data, .avail_in = (unsigned)plain->len};
+    if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
+        return fault_set(f, ERR_NO_MEMORY, "cannot compress the page");
+    size_t most = deflateBound(&z, (unsigned long)plain->len);
+    char *out = malloc(most);
+    z.next_out = (unsigned char *)out;
+    z.avail_out = (unsigned)most;
+    bool done = out && deflate(&z, Z_FINISH) == Z_STREAM_END;
+    deflateEnd(&z);
+    if (!done || z.total_out >= plain->len) {
+        free(out);
+        return done ? ERR_NONE : fault_set(f, ERR_NO_MEMORY, "cannot compress the page");
+    }
+    gzip->data = out;
+    gzip->len = z.total_out;
+    return ERR_NONE;
+}
+
+static enum err load_one(struct files *files, const char *folder, const char *prefix,
+                         const char *name, struct fault *f)
 {
     const char *type = type_of(name);
     if (!type || name[0] == '.')
         return ERR_NONE;
     if (files->count == FILES)
         return fault_set(f, ERR_TOO_LARGE, "cannot load %s: more than %d files", folder, FILES);
+    struct file *file = &files->items[files->count];
     char path[PATH_MAX];
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) ||
+        snprintf(file->name, sizeof(file->name), "%s%s", prefix, name) >= (int)sizeof(file->name))
         return fault_set(f, ERR_IO, "cannot load %s: the path is too long", name);
     struct buf b;
     buf_init(&b, FILE_BYTES);
@@ -64,14 +128,29 @@ static enum err load_one(struct files *files, const char *folder, const char *na
         buf_release(&b);
         return e;
     }
-    struct file *file = &files->items[files->count++];
-    snprintf(file->name, sizeof(file->name), "%s", name);
+    files->count++;
     file->type = type;
-    file->data = buf_take(&b, &file->len);
+    file->plain.data = buf_take(&b, &file->plain.len);
     char hex[SHA256_HEX];
-    sha256_hex(file->data, file->len, hex);
-    snprintf(file->etag, sizeof(file->etag), "\"%.*s\"", ETAG_DIGITS, hex);
-    return ERR_NONE;
+    sha256_hex(file->plain.data, file->plain.len, hex);
+    tag(&file->plain, hex, "");
+    tag(&file->gzip, hex, "-gz");
+    return compress_body(&file->plain, &file->gzip, f);
+}
+
+static enum err load_folder(struct files *files, const char *folder, const char *prefix,
+                            struct fault *f)
+{
+    DIR *d = opendir(folder);
+    if (!d)
+        return errno == ENOENT
+                   ? ERR_NONE
+                   : fault_set(f, ERR_IO, "cannot open %s: %s", folder, strerror(errno));
+    enum err e = ERR_NONE;
+    for (struct dirent *entry; !e && (entry = readdir(d));)
+        e = load_one(files, folder, prefix, entry->d_name, f);
+    closedir(d);
+    return e;
 }
 
 struct files *files_load(const char *home, struct fault *f)
@@ -81,16 +160,14 @@ struct files *files_load(const char *home, struct fault *f)
         fault_set(f, ERR_NO_MEMORY, "cannot load the page");
         return NULL;
     }
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%s/static", home);
-    DIR *d = opendir(folder);
-    if (!d && errno == ENOENT)
-        return files;
-    enum err e = d ? ERR_NONE : fault_set(f, ERR_IO, "cannot open %s: %s", folder, strerror(errno));
-    for (struct dirent *entry; d && !e && (entry = readdir(d));)
-        e = load_one(files, folder, entry->d_name, f);
-    if (d)
-        closedir(d);
+    enum err e = ERR_NONE;
+    for (size_t i = 0; !e && i < COUNT_OF(sources); i++) {
+        char folder[PATH_MAX];
+        if (snprintf(folder, sizeof(folder), "%s/%s", home, sources[i].folder) >= PATH_MAX)
+            e = fault_set(f, ERR_IO, "cannot load %s: the path is too long", home);
+        else
+            e = load_folder(files, folder, sources[i].prefix, f);
+    }
     if (!e)
         return files;
     files_free(files);
@@ -99,18 +176,33 @@ struct files *files_load(const char *home, struct fault *f)
 
 void files_free(struct files *files)
 {
-    for (size_t i = 0; files && i < files->count; i++)
-        free(files->items[i].data);
+    for (size_t i = 0; files && i < files->count; i++) {
+        free(files->items[i].plain.data);
+        free(files->items[i].gzip.data);
+    }
     free(files);
+}
+
+/* ---- answering ---- */
+
+static bool is_view(const struct url *u)
+{
+    const char *captures[REQUEST_CAPTURES];
+    for (size_t i = 0; i < COUNT_OF(views); i++)
+        if (url_matches(u, views[i], captures, REQUEST_CAPTURES))
+            return true;
+    return false;
 }
 
 static const struct file *find(const struct files *files, const struct url *u)
 {
-    if (u->segment_count > 1)
-        return NULL;
-    const char *name = u->segment_count ? u->segments[0] : "index.html";
+    char name[FILE_NAME] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < u->segment_count && n < sizeof(name); i++)
+        n += (size_t)snprintf(name + n, sizeof(name) - n, "%s%s", i ? "/" : "", u->segments[i]);
+    const char *wanted = is_view(u) ? "index.html" : name;
     for (size_t i = 0; i < files->count; i++)
-        if (!strcmp(files->items[i].name, name))
+        if (!strcmp(files->items[i].name, wanted))
             return &files->items[i];
     return NULL;
 }
@@ -125,11 +217,16 @@ enum err files_get(struct request *r)
     const struct file *file = find(r->service->files, &r->url);
     if (!file)
         return fault_set(&r->fault, ERR_NOT_FOUND, "there is no such file");
-    if (answer_not_modified(r, file->etag))
+    const char *accepts = r->headers.accept_encoding;
+    bool gzip = file->gzip.data && accepts && field_accept_weight(accepts, "gzip") > 0;
+    const struct body *body = gzip ? &file->gzip : &file->plain;
+    if (gzip)
+        answer_header(r, "Content-Encoding", "gzip");
+    if (answer_not_modified(r, body->etag))
         return ERR_NONE;
     r->out.status = 200;
     r->out.type = file->type;
-    r->out.body = file->data;
-    r->out.len = file->len;
+    r->out.body = body->data;
+    r->out.len = body->len;
     return ERR_NONE;
 }

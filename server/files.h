@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The page: every file of <home>/static, read into memory at start. A request can only name an
- * entry of this table, so no path leads anywhere else. */
+ * The page: every file of <home>/static and its folders, and the data of <home>/published, read
+ * into memory at start and compressed there once. A request can only name an entry of this table,
+ * so no path leads anywhere else. The addresses of the page's views all give index.html: the page
+ * shows what its address says. */
 #ifndef SERVER_FILES_H
 #define SERVER_FILES_H
 
@@ -12,7 +14,7 @@ struct files;
 struct files *files_load(const char *home, struct fault *f);
 void files_free(struct files *files);
 
-/* Is there a file for this address ("/" is index.html)? */
+/* Is there a file for this address, or a view of the page? */
 bool files_has(const struct files *files, const struct url *u);
 handler_fn files_get;
 

@@ -46,6 +46,7 @@ typedef enum err handler_fn(struct request *r);
 /* Headers a handler may look at; NULL if absent. Borrowed for the life of the request. */
 struct request_headers {
     const char *host, *origin, *authorization, *content_type, *content_encoding, *accept;
+    const char *accept_encoding;
     const char *if_none_match, *idempotency_key, *last_event_id, *forwarded_for, *request_id;
     bool proxied; /* some proxy header was there */
 };

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The board as a plain page: for browsers without scripts, and for an installation without the
+// page's modules.
+#include <string.h>
+
+#include "server/api.h"
+#include "server/board.h"
+#include "server/service.h"
+
+enum { PAGE_BYTES = 4 * MIB };
+
+/* Appends text with what means something in HTML escaped. */
+static void add_text(struct buf *b, const char *s)
+{
+    for (; *s; s++) {
+        const char *escaped = *s == '&'   ? "&amp;"
+                              : *s == '<' ? "&lt;"
+                              : *s == '>' ? "&gt;"
+                              : *s == '"' ? "&quot;"
+                                          : NULL;
+        if (escaped)
+            buf_adds(b, escaped);
+        else
+            buf_add(b, s, 1);
+    }
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *s = json_string_value(json_object_get(object, name));
+    return s ? s : "";
+}
+
+static void add_link(struct buf *b, const char *problem, const char *workload, const char *arch)
+{
+    buf_addf(b, "<li><a href=\"/board?problem=%s&amp;workload=%s&amp;arch=%s\">%s %s %s</a></li>\n",
+             problem, workload, arch, problem, workload, arch);
+}
+
+/* Other boards: each problem's workload of the paper and of the CPU, on each architecture. */
+static void add_links(struct buf *b, const struct registry *all)
+{
+    buf_adds(b, "<ul class=\"line\">\n");
+    for (size_t i = 0; i < all->problems.count; i++)
+        for (size_t j = 0; j < all->archs.count; j++) {
+            const struct problem *p = &all->problems.items[i];
+            add_link(b, p->name, p->paper_workload->name, all->archs.items[j].name);
+            if (p->cpu_workload && p->cpu_workload != p->paper_workload)
+                add_link(b, p->name, p->cpu_workload->name, all->archs.items[j].name);
+        }
+    buf_adds(b, "</ul>\n");
+}
+
+static void add_number(struct buf *b, const json_t *value, int digits)
+{
+    buf_adds(b, "<td class=\"number\">");
+    if (json_is_number(value)) {
+        char text[32];
+        snprintf(text, sizeof(text), "%.*f", digits, json_number_value(value));
+        buf_adds(b, text);
+    } else {
+        buf_adds(b, "–");
+    }
+    buf_adds(b, "</td>");
+}
+
+static void add_row(struct buf *b, const json_t *item)
+{
+    const char *label = text_of(item, "label");
+    const json_t *target = json_object_get(json_object_get(item, "target"), "executed");
+    buf_adds(b, "<tr>");
+    add_number(b, json_object_get(item, "rank"), 0);
+    buf_addf(b, "<td><a href=\"/submissions/%s\">", text_of(item, "id"));
+    add_text(b, *label ? label : text_of(item, "id"));
+    buf_adds(b, "</a></td><td>");
+    add_text(b, text_of(item, "method"));
+    buf_adds(b, "</td><td>");
+    add_text(b, text_of(item, "owner"));
+    buf_adds(b, "</td>");
+    add_number(b, json_object_get(json_object_get(item, "speedup"), "value"), 3);
+    add_number(b, json_object_get(item, "candidate_us"), 3);
+    buf_addf(b, "<td>%s</td><td>",
+             json_is_true(target)    ? "executed"
+             : json_is_false(target) ? "not executed"
+                                     : "unknown");
+    add_text(b, text_of(item, "device_model"));
+    buf_adds(b, "</td></tr>\n");
+}
+
+static void add_page(struct buf *b, const struct registry *all, const struct board_filter *q,
+                     const json_t *items)
+{
+    size_t i;
+    const json_t *item;
+    buf_adds(b,
+             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+             "<title>PTXBench board</title><link rel=\"stylesheet\" href=\"/style.css\"></head>\n"
+             "<body><header><a class=\"brand\" href=\"/\">PTXBench</a></header><main>\n<h1>");
+    add_text(b, q->problem);
+    buf_addf(b,
+             " %s on %s</h1>\n<p>Speedup over the vendor's library on the same device: 1.0 is as "
+             "fast.</p>\n",
+             q->workload, q->arch);
+    add_links(b, all);
+    if (json_array_size(items)) {
+        buf_adds(
+            b,
+            "<div class=\"scroll\"><table><thead><tr><th class=\"number\">Rank</th><th>Who</th>"
+            "<th>Method</th><th>Owner</th><th class=\"number\">Speedup</th>"
+            "<th class=\"number\">µs</th><th>Target instructions</th><th>Device</th></tr></thead>"
+            "<tbody>\n");
+        json_array_foreach(items, i, item) add_row(b, item);
+        buf_adds(b, "</tbody></table></div>\n");
+    } else {
+        buf_adds(b, "<p>No entry yet.</p>\n");
+    }
+    buf_adds(b, "<p><a href=\"/v1\">API</a></p></main></body></html>\n");
+}
+
+enum err board_html_get(struct request *r)
+{
+    struct board_filter q;
+    json_t *document = NULL;
+    enum err e = board_read(r, true, &q, &document);
+    if (e)
+        return e;
+    struct buf b;
+    buf_init(&b, PAGE_BYTES);
+    add_page(&b, &r->service->registry, &q, json_object_get(document, "items"));
+    return answer_tag(r, answer_buf(r, 200, "text/html; charset=utf-8", &b));
+}

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The files of the page as they are served, and the board as a plain page.
+. "$(dirname "$0")/lib.sh"
+. "$T_DIR/http-fake.sh"
+db_start && server_start
+
+# --- files ---
+is 'a module is served' "$(http GET /app.js)" 200
+like 'as a script' "$(header content-type)" '^text/javascript'
+plain=$(header etag)
+is 'whole, where nothing else is asked for' "$(cmp "$TMP/body" "$ROOT/static/app.js" && echo same)" same
+is 'and compressed, where the client can read that' "$(http GET /app.js -H 'Accept-Encoding: br, gzip') $(header content-encoding)" \
+    '200 gzip'
+is 'which is the same file' "$(gzip -dc <"$TMP/body" | cmp - "$ROOT/static/app.js" && echo same)" same
+gzip=$(header etag)
+is 'with a tag of its own' "$(test "$gzip" != "$plain" && echo differs)" differs
+is 'that saves sending it again' "$(http GET /app.js -H 'Accept-Encoding: gzip' -H "If-None-Match: $gzip")" 304
+is 'gzip;q=0 is no' "$(http GET /app.js -H 'Accept-Encoding: gzip;q=0') $(header content-encoding)" '200 '
+like 'caches are told' "$(header vary)" 'Accept-Encoding'
+is 'a file of a folder is served' "$(http GET /published/tables.json) $(json '.source | length > 0')" '200 true'
+is 'a script of the shell is not' "$(http GET /vendor.sh)" 404
+
+# --- the addresses of views ---
+http GET / >/dev/null
+cp "$TMP/body" "$TMP/index.html"
+for view in /fast-p /tables /submissions /submit /problems /problems/gemm /system \
+    /submissions/01a22971-c52b-75bd-b28d-feb012af546b \
+    /submissions/01a22971-c52b-75bd-b28d-feb012af546b/diff/01a22971-c52b-75bd-b28d-feb012af546b '/?problem=gemm'; do
+    is "the page answers at $view" "$(http GET "$view") $(cmp "$TMP/body" "$TMP/index.html" && echo same)" '200 same'
+done
+for nothing in /nothing /submissions/1 /problems/gemm/1 /views /vendor; do
+    is "and not at $nothing" "$(http GET "$nothing")" 404
+done
+
+# --- the board without scripts ---
+is 'the plain board needs no query' "$(http GET /board)" 200
+like 'is HTML' "$(header content-type)" '^text/html'
+like 'says that nothing is there' "$(cat "$TMP/body")" 'No entry yet'
+is 'a query that names nothing is 400' "$(http GET '/board?problem=nothing')" 400
+fake_worker
+post_ptx 'label=%3Cb%3E%26%22x%22&method=m'
+fake_claim
+fake_finish
+like 'an entry stands there with its text escaped' "$(http GET '/board?problem=gemm&workload=small&arch=sm_90a' && cat "$TMP/body")" \
+    '&lt;b&gt;&amp;&quot;x&quot;</a></td><td>m</td>'
+like 'leads to its submission' "$(cat "$TMP/body")" "href=\"/submissions/$ID\""
+etag=$(header etag)
+is 'has a tag' "$(http GET '/board?problem=gemm&workload=small&arch=sm_90a' -H "If-None-Match: $etag")" 304
+done_testing
