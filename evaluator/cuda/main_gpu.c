@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "core/util.h"
 #include "evaluator/cuda/runner.h"
+#include "evaluator/cuda/verifier.h"
 #include "evaluator/wire.h"
 
 static const struct {
@@ -21,6 +22,7 @@ static const struct {
     int (*serve)(int fd, int ordinal);
 } roles[] = {
     {"runner", gpu_runner},
+    {"verifier", gpu_verifier},
 };
 
 int main(int argc, char **argv)
