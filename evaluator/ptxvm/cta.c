@@ -158,7 +158,7 @@ static bool warp_init(struct warp *w, struct cta *c, uint32_t index)
         return false;
     w->groups[0] = (struct group){.frame = f, .pc = f->function->ops, .mask = w->live};
     w->group_count = 1;
-    return true;
+    return trace_begin(w);
 }
 
 static void coordinates(struct cta *c)
@@ -207,6 +207,7 @@ struct cta *cta_new(struct worker *worker, uint64_t linear)
 /* Frees the frames of lanes that never left them. */
 static void warp_release(struct warp *w)
 {
+    trace_end(w);
     for (int i = 0; i < w->group_count; i++) {
         uint32_t mask = w->groups[i].mask;
         for (struct frame *f = mask ? w->groups[i].frame : NULL, *up; f; f = up) {

@@ -82,6 +82,9 @@ static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
     if (size > VM_CLUSTER_MAX)
         return refuse(run, "CTAs of a cluster", size, VM_CLUSTER_MAX);
     run->clusters = run->ctas / size;
+    for (size_t i = 0; launch->sample && i < launch->sample_count; i++)
+        if (launch->sample[i] >= run->clusters)
+            return refuse(run, "number of a sampled cluster", launch->sample[i], run->clusters - 1);
     uint64_t shared = run->program->shared_static + (uint64_t)launch->shared_bytes;
     if (launch->shared_bytes > VM_SHARED_MAX || shared > VM_SHARED_MAX)
         return refuse(run, "shared memory of a block", shared, VM_SHARED_MAX);
@@ -167,12 +170,14 @@ static struct cluster *pop(struct queue *q)
 static struct cluster *begin_cluster(struct worker *worker, const struct queue *q)
 {
     struct run *run = worker->run;
+    const uint64_t *sample = run->launch->sample;
     unsigned long long n = atomic_load(&run->next_cluster);
     do
-        if (n >= run->clusters)
+        if (n >= (sample ? run->launch->sample_count : run->clusters))
             return NULL;
     while (!atomic_compare_exchange_weak(&run->next_cluster, &n, n + 1));
-    struct cluster *k = cluster_new(worker, (run->shift + n * run->stride) % run->clusters);
+    struct cluster *k =
+        cluster_new(worker, sample ? sample[n] : (run->shift + n * run->stride) % run->clusters);
     if (!k && !q->count)
         stop_run(run, PTXVM_NO_MEMORY, "no memory for a CTA under %zu bytes", run->vm->memory.max);
     else if (!k)

@@ -215,6 +215,7 @@ static void function_free(struct function *fn)
     free(fn->lists);
     free(fn->slots);
     free(fn->sizes);
+    free(fn->places);
     free(fn);
 }
 

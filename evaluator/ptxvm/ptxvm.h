@@ -167,6 +167,15 @@ bool ptxvm_kernel(const struct ptxvm *vm, const char *symbol, struct ptxvm_kerne
 bool ptxvm_kernel_param(const struct ptxvm *vm, const char *symbol, size_t i, size_t *offset,
                         size_t *bytes, size_t *align);
 
+/* Tells each instruction of one warp, with the lanes that executed it and the values of its registers, as one
+ * line: "file:line  mask  instruction  // %r1=3 %r2=[1 2 3 4 …]". From a thread of the launch. */
+struct ptxvm_trace {
+    uint64_t cta;  /* number in the grid, x fastest */
+    uint32_t warp; /* in the CTA */
+    void (*line)(void *arg, const char *line);
+    void *arg;
+};
+
 struct ptxvm_launch {
     const char *symbol;
     uint32_t grid[3], block[3]; /* every entry at least 1 */
@@ -176,6 +185,9 @@ struct ptxvm_launch {
     uint32_t registers;         /* of a thread, as ptxas gave it; 0: as many as the launch allows */
     const void *params;         /* exactly the kernel's param_bytes, laid out as the driver does */
     size_t param_bytes;
+    const uint64_t *sample;     /* numbers of the clusters to run instead of all; NULL: all */
+    size_t sample_count;
+    const struct ptxvm_trace *trace; /* NULL: none */
 };
 
 /* Runs a launch to its end. Always fills `result` (release it even after a failure). */

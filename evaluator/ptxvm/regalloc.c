@@ -310,6 +310,16 @@ static uint32_t final_ref(const struct scan *s, uint32_t ref)
     }
 }
 
+/* Where the registers of the source lie, for traces. */
+static bool keep_places(const struct scan *s)
+{
+    uint32_t count = s->d->fn->reg_count;
+    uint32_t *places = s->d->out->places = malloc(((size_t)count + 1) * sizeof *places);
+    for (uint32_t v = 0; places && v < count; v++)
+        places[v] = s->hi[v] == PTX_NONE ? PTX_NONE : s->slot[v];
+    return places != NULL;
+}
+
 static void rewrite(struct scan *s)
 {
     struct decoder *d = s->d;
@@ -350,7 +360,7 @@ bool regalloc(struct decoder *d)
         memset(s.global, 0xff, n * sizeof *s.global);
         visit_all(&s, see_crossing);
         make_intervals(&s, flow(&s));
-        ok = assign(&s);
+        ok = assign(&s) && keep_places(&s);
     }
     if (ok)
         rewrite(&s);

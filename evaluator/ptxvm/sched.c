@@ -42,6 +42,16 @@ static int64_t run_group(struct warp *w, int64_t steps)
     return steps - left;
 }
 
+/* The same for a traced warp: one instruction. */
+static int64_t trace_group(struct warp *w, int64_t steps)
+{
+    trace_before(w);
+    run_group(w, 1);
+    trace_after(w);
+    w->expired = steps <= 1 || w->event == EVENT_YIELD;
+    return 1;
+}
+
 /* One turn of a warp. Returns the warp instructions executed. */
 static int64_t warp_turn(struct warp *w, int64_t slice)
 {
@@ -49,7 +59,7 @@ static int64_t warp_turn(struct warp *w, int64_t slice)
     uint64_t threads = 0;
     while (left > 0 && group_pick(w)) {
         uint64_t lanes = vm_count(w->mask);
-        int64_t done = run_group(w, left);
+        int64_t done = w->tracer ? trace_group(w, left) : run_group(w, left);
         left -= done;
         threads += lanes * (uint64_t)done;
         if (w->event == EVENT_STOP || w->event == EVENT_YIELD)

@@ -113,6 +113,7 @@ struct function {
     uint32_t preds;          /* predicate slots */
     uint32_t local_bytes;    /* results, parameters, local variables of a thread; multiple of 16 */
     uint32_t *slots, *sizes; /* local offsets and bytes of its results, then of its parameters */
+    uint32_t *places; /* by PTX register: its row or predicate slot; PTX_NONE: has none */
 };
 
 /* A constant that has a row already. */
@@ -212,6 +213,7 @@ struct warp {
     uint32_t local_bytes; /* per lane */
     bool expired;         /* the slice ran out: take another group */
     uint32_t registers;   /* of a thread, by setmaxnreg; 0: as many as at the start */
+    struct tracer *tracer;  /* NULL: not traced */
 };
 
 struct barrier {
@@ -353,6 +355,14 @@ enum cta_state { CTA_DONE, CTA_RUNNING, CTA_STUCK, CTA_STOPPED };
 uint32_t sched_draw(struct cta *c, uint32_t n);
 /* Runs a CTA for about `steps` warp instructions. */
 enum cta_state cta_run(struct cta *c, int64_t steps);
+
+/* ---- trace.c ---- */
+/* Begins the trace of a warp if the launch wants it traced. False: no memory. */
+bool trace_begin(struct warp *w);
+void trace_end(struct warp *w);
+/* Around each step of a traced warp. */
+void trace_before(struct warp *w);
+void trace_after(struct warp *w);
 
 /* ---- cta.c ---- */
 /* NULL when memory is short (no status set). */
