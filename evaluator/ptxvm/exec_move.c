@@ -150,12 +150,35 @@ HANDLER(mov_pred)
     return op + 1;
 }
 
+/* Was a cluster size given, by the launch or the kernel? */
+HANDLER(explicit_cluster)
+{
+    const struct run *run = w->cta->run;
+    bool given = run->launch->cluster[0] || run->program->entry->directives.reqnctapercluster[0];
+    vm_set_pred(w, op->d, exec, given ? VM_FULL : 0);
+    return op + 1;
+}
+
+/* The only special register that is a predicate. */
+static bool decode_explicit_cluster(struct decoder *d)
+{
+    uint32_t to = decode_pred_result(d, &d->operands[0]);
+    if (d->operands[1].index != PTX_SREG_is_explicit_cluster)
+        return decode_error(d, "operand is no predicate");
+    struct op *op = to ? decode_emit(d, explicit_cluster) : NULL;
+    if (op)
+        op->d = to;
+    return op != NULL;
+}
+
 static bool decode_mov(struct decoder *d, const struct row *row)
 {
     (void)row;
     enum ptx_type type = (enum ptx_type)d->form->types[0];
     if (d->form->type_count != 1 || !decode_count_is(d, 2))
         return d->form->type_count == 1 ? false : decode_error(d, "needs one type");
+    if (type == PTX_TYPE_pred && d->operands[1].kind == PTX_OPERAND_SREG)
+        return decode_explicit_cluster(d);
     if (type == PTX_TYPE_pred) {
         uint32_t a = decode_pred(d, &d->operands[1]), to = decode_pred_result(d, &d->operands[0]);
         struct op *op = a && to ? decode_emit(d, mov_pred) : NULL;
@@ -263,7 +286,7 @@ HANDLER(is_space)
         int window = window_of(a[i]);
         bool is = false;
         if (op->aux == PTX_SPACE_SHARED)
-            is = window == WINDOW_SHARED;
+            is = window == WINDOW_SHARED && (op->imm || (a[i] - VM_SHARED_WINDOW) >> VM_PEER_SHIFT == 0);
         else if (op->aux == PTX_SPACE_LOCAL)
             is = window == WINDOW_LOCAL;
         else if (op->aux == PTX_SPACE_PARAM)
@@ -300,6 +323,7 @@ static bool decode_isspacep(struct decoder *d, const struct row *row)
         return false;
     op->d = to, op->a = a;
     op->aux = space_word(d);
+    op->imm = form_has(d, PTX_WORD_shared__cluster); /* peers' memory too */
     return true;
 }
 

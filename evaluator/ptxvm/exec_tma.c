@@ -16,6 +16,7 @@
 enum { LINE = 256 * 8, CHUNK = 16, SHARED_ALIGN = 128 };
 enum direction { TMA_LOAD, TMA_STORE };
 enum { AUX_DIRECTION = 1, AUX_MULTICAST = 2, AUX_RANK = 4, AUX_RANK_MASK = 7, AUX_REDUCE = 8 };
+enum { DATA_TYPE_TF32 = 11 /* CUtensorMapDataType: this and its flushing sister are the last */ };
 
 /* One transfer of one lane. */
 struct transfer {
@@ -178,6 +179,21 @@ static bool begin(struct transfer *t)
     return access_shared(t->w, t->op, t->lane, t->shared, CHUNK, SHARED_ALIGN, ACCESS_READ) != NULL;
 }
 
+/* Elements of a tf32 map arrive rounded (to nearest even; a NaN as its canonical one), so measured on an
+ * H200. */
+static void round_tf32(const struct transfer *t, unsigned char *line)
+{
+    if (t->map.data_type < DATA_TYPE_TF32)
+        return;
+    for (uint32_t i = 0; i < t->line_bytes; i += 4) {
+        uint32_t v;
+        memcpy(&v, line + i, 4);
+        bool finite = (v & 0x7f800000) != 0x7f800000, nan = !finite && (v & 0x7fffff);
+        v = nan ? 0x7fffe000 : finite ? (v + 0xfff + (v >> 13 & 1)) & 0xffffe000 : v;
+        memcpy(line + i, &v, 4);
+    }
+}
+
 /* Into the CTAs of `mask`; 0: where the address says. */
 static bool load(const struct transfer *t, uint32_t mask)
 {
@@ -187,6 +203,7 @@ static bool load(const struct transfer *t, uint32_t mask)
         fill_line(t, bytes);
         if (!move_line(t, line, bytes, ACCESS_READ))
             return false;
+        round_tf32(t, bytes);
         for (uint32_t rank = 0; rank < last; rank++) {
             uint64_t to = mask ? async_peer(t->shared, rank) : t->shared;
             if ((!mask || mask >> rank & 1) && !swizzle_line(t, to, line, bytes, ACCESS_WRITE))
