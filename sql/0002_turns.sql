@@ -62,22 +62,29 @@ CREATE TABLE turns (
 CREATE UNIQUE INDEX turns_counted ON turns (run_id, trajectory, n) WHERE counted;
 CREATE INDEX turns_cell ON turns (cell_id, variant, n) WHERE counted AND cell_id IS NOT NULL;
 
--- The rollup that all views of more than one cell read. Triggers keep it in the transaction that writes
+-- The rollups that all views of more than one cell read. Triggers keep them in the transaction that writes
 -- turns; turn_counts_check() recomputes and compares.
 CREATE TABLE turn_counts (
     cell_id      bigint NOT NULL REFERENCES cells ON DELETE CASCADE,
     variant      integer NOT NULL,
     n            integer NOT NULL,
-    label        text NOT NULL,
-    prev_label   text NOT NULL,
     turns        integer NOT NULL,
     correct      integer NOT NULL,
     inst_true    integer NOT NULL,                 -- correct and target instructions executed
     inst_unknown integer NOT NULL,                 -- correct and not known
     best         float8,
     best_inst    float8,
-    PRIMARY KEY (cell_id, variant, n, label, prev_label)
-) WITH (fillfactor = 70);
+    PRIMARY KEY (cell_id, variant, n)
+) WITH (fillfactor = 50);
+
+CREATE TABLE label_counts (
+    cell_id      bigint NOT NULL REFERENCES cells ON DELETE CASCADE,
+    n            integer NOT NULL,
+    label        text NOT NULL,
+    prev_label   text NOT NULL,
+    turns        integer NOT NULL,
+    PRIMARY KEY (cell_id, n, label, prev_label)
+) WITH (fillfactor = 50);
 
 CREATE TABLE variant_counts (
     cell_id      bigint NOT NULL REFERENCES cells ON DELETE CASCADE,

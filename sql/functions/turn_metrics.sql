@@ -13,8 +13,7 @@ RETURNS SETOF cells LANGUAGE sql STABLE AS $$
        AND (p_condition IS NULL OR condition = p_condition)
 $$;
 
--- Per cell and limit T: what the turns 0 … T-1 come to, whole and by variant. Reads only the rollup, and sums
--- it over the labels once.
+-- Per cell and limit T: what the turns 0 … T-1 come to, whole and by variant. Reads only the rollup.
 CREATE OR REPLACE FUNCTION turn_correctness(p_limits int[], p_origin text, p_model text,
                                             p_device_model text, p_problem text, p_workload text,
                                             p_condition text)
@@ -24,12 +23,6 @@ BEGIN
         WITH chosen AS MATERIALIZED (
             SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
                                        p_condition)),
-        by_turn AS MATERIALIZED (
-            SELECT k.cell_id, k.variant, k.n, sum(k.turns)::int AS turns, sum(k.correct)::int AS correct,
-                   sum(k.inst_true)::int AS inst_true, sum(k.inst_unknown)::int AS inst_unknown,
-                   max(k.best) AS best, max(k.best_inst) AS best_inst
-              FROM turn_counts k WHERE k.cell_id IN (SELECT id FROM chosen)
-             GROUP BY k.cell_id, k.variant, k.n),
         by_variant AS (
             SELECT v.cell_id, l.t, v.variant, v.trajectories * l.t AS of,
                    coalesce(sum(b.turns), 0) AS turns, coalesce(sum(b.correct), 0) AS correct,
@@ -39,7 +32,7 @@ BEGIN
               FROM variant_counts v
               JOIN chosen c ON c.id = v.cell_id
               CROSS JOIN unnest(p_limits) AS l(t)
-              LEFT JOIN by_turn b ON b.cell_id = v.cell_id AND b.variant = v.variant AND b.n < l.t
+              LEFT JOIN turn_counts b ON b.cell_id = v.cell_id AND b.variant = v.variant AND b.n < l.t
              WHERE v.trajectories > 0
              GROUP BY v.cell_id, l.t, v.variant, v.trajectories),
         by_limit AS (
@@ -134,11 +127,11 @@ BEGIN
             'cell', c.id, 'origin', c.origin, 'model', c.model, 'device_model', c.device_model,
             'problem', c.problem, 'workload', c.workload, 'condition', nullif(c.condition, ''),
             'labels', (SELECT coalesce(json_agg(x ORDER BY x.n, x.label), '[]')
-                         FROM (SELECT n, label, sum(turns) AS turns FROM turn_counts
+                         FROM (SELECT n, label, sum(turns) AS turns FROM label_counts
                                 WHERE cell_id = c.id GROUP BY n, label) x),
             'transitions', (SELECT coalesce(json_agg(x ORDER BY x.n, x.from, x.to), '[]')
-                         FROM (SELECT n, prev_label AS from, label AS to, sum(turns) AS turns FROM turn_counts
-                                WHERE cell_id = c.id AND prev_label <> '' GROUP BY n, prev_label, label) x),
+                         FROM (SELECT n, prev_label AS from, label AS to, turns FROM label_counts
+                                WHERE cell_id = c.id AND prev_label <> '') x),
             'reasoning', (SELECT coalesce(json_agg(x ORDER BY x.n), '[]')
                          FROM (SELECT n, percentile_cont(0.5) WITHIN GROUP (ORDER BY reasoning_tokens)
                                          AS median_tokens
