@@ -284,7 +284,7 @@ static bool decode_set(struct decoder *d, const struct row *row)
 {
     (void)row;
     enum ptx_type to = (enum ptx_type)d->form->types[0], type = (enum ptx_type)d->form->types[1];
-    bool packed = to == PTX_TYPE_f16x2 || to == PTX_TYPE_bf16x2;
+    bool packed = type == PTX_TYPE_f16x2 || type == PTX_TYPE_bf16x2;
     uint32_t a, b, c, low = decode_temp(d, WIDTH_PRED), high = REF_FIXED(VM_PRED_FALSE);
     handler *test = d->form->type_count == 2 ? find_test(d, type, false) : NULL;
     if (!test)
@@ -304,7 +304,7 @@ static bool decode_set(struct decoder *d, const struct row *row)
     uint32_t one = to == PTX_TYPE_f32                             ? 0x3f800000
                    : to == PTX_TYPE_f16 || to == PTX_TYPE_f16x2   ? 0x3c00
                    : to == PTX_TYPE_bf16 || to == PTX_TYPE_bf16x2 ? 0x3f80
-                   : ptx_type_bits(to) == 16                      ? 0xffff
+                   : packed || ptx_type_bits(to) == 16            ? 0xffff
                                                                   : UINT32_MAX;
     op->d = result, op->a = low, op->b = high;
     op->imm = one;

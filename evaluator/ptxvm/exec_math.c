@@ -33,12 +33,12 @@ LANE_WISE(log_2, log2f(a))
 LANE_WISE(exp_2, exp2f(a))
 LANE_WISE(tan_h, tanhf(a))
 
-/* The f64 forms look at the upper half of the operand only and leave the lower half of the result
- * zero; they start Newton iterations. With `flush` subnormals count as zero. */
-static double upper_half(double v, bool flush)
+/* The .ftz forms of f64 look at the upper half of the operand only and leave the lower half of the
+ * result zero; they start Newton iterations. Subnormals count as zero. */
+static double upper_half(double v)
 {
     uint64_t r = f64_bits(v) & ~UINT64_C(0xffffffff);
-    return f64_from(flush && !(r >> 52 & 0x7ff) ? r & (UINT64_C(1) << 63) : r);
+    return f64_from(r >> 52 & 0x7ff ? r : r & (UINT64_C(1) << 63));
 }
 
 #define SEED(name, value)                                                                          \
@@ -50,13 +50,22 @@ static double upper_half(double v, bool flush)
         {                                                                                          \
             if (!ACTIVE(exec, i))                                                                  \
                 continue;                                                                          \
-            double a = upper_half(ra[i], op->aux);                                                 \
-            d[i] = upper_half(value, op->aux);                                                     \
+            double a = upper_half(ra[i]);                                                          \
+            d[i] = upper_half(value);                                                              \
         }                                                                                          \
         return op + 1;                                                                             \
     }
-SEED(rcp_f64, 1.0 / a)
-SEED(rsqrt_f64, 1.0 / sqrt(a))
+SEED(rcp_f64_seed, 1.0 / a)
+SEED(rsqrt_f64_seed, 1.0 / sqrt(a))
+
+/* This one is as precise as a division. */
+HANDLER(rsqrt_f64)
+{
+    double *d = vm_row(w, op->d);
+    const double *a = vm_row(w, op->a);
+    EACH_LANE if (ACTIVE(exec, i)) d[i] = (double)(1.0L / sqrtl(a[i]));
+    return op + 1;
+}
 
 /* A warp that sleeps gives way to the others. */
 HANDLER(nanosleep_lanes)
@@ -101,9 +110,9 @@ const struct row rows_math[] = {
     APPROX("lg2", log_2),
     APPROX("ex2", exp_2),
     {"tanh.approx.f32", "f:f", tan_h, NULL, 0},
-    {"rcp.approx.ftz.f64", "g:g", rcp_f64, NULL, 1},
+    {"rcp.approx.ftz.f64", "g:g", rcp_f64_seed, NULL, 0},
     {"rsqrt.approx.f64", "g:g", rsqrt_f64, NULL, 0},
-    {"rsqrt.approx.ftz.f64", "g:g", rsqrt_f64, NULL, 1},
+    {"rsqrt.approx.ftz.f64", "g:g", rsqrt_f64_seed, NULL, 0},
     {"nanosleep", NULL, nanosleep_lanes, decode_sleep, 0},
     {"createpolicy", NULL, NULL, decode_policy, 0},
     ROWS_END,

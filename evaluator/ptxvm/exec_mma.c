@@ -2,6 +2,7 @@
  * mma.sync m16n8: a warp multiplies fragments in registers. Order and error of the sums are those
  * of wgmma: see exec_wgmma.c. */
 #include "evaluator/ptxvm/fragment.h"
+#include "evaluator/ptxvm/mma_small.h"
 
 enum { MAX_ACC = 4, MAX_A = 4, MAX_B = 2 };
 enum { AUX_A = 0, AUX_B = 4, AUX_ACC = 8, AUX_SATURATE = 1 << 12, AUX_A_COUNT = 16, FIELD = 0xf };
@@ -85,8 +86,10 @@ static bool decode_form(const struct ptx_form *form, uint32_t *aux, uint32_t *ac
 static bool decode_mma(struct decoder *d, const struct row *row)
 {
     uint32_t aux, n, refs[2][MAX_ACC], a[MAX_A], b[MAX_B];
-    if (!form_has(d, PTX_WORD_row) || !form_has(d, PTX_WORD_col) || !decode_form(d->form, &aux, &n))
+    if (!form_has(d, PTX_WORD_row) || !form_has(d, PTX_WORD_col))
         return decode_emit(d, run_unsupported) != NULL;
+    if (!decode_form(d->form, &aux, &n))
+        return mma_small_decode(d);
     uint32_t a_count = aux >> AUX_A_COUNT;
     if (!decode_count_is(d, 4) || !decode_fragment(d, &d->operands[0], n, true, refs[0]) ||
         !decode_fragment(d, &d->operands[1], a_count, false, a) ||

@@ -43,7 +43,7 @@ struct ptxvm_options {
     size_t print_max;            /* bytes of printf and assert text kept per launch; 64 KiB */
 };
 
-enum { PTXVM_THREADS_MAX = 64, PTXVM_NAME = 64, PTXVM_TEXT = 512, PTXVM_DETAIL = 2048 };
+enum { PTXVM_THREADS_MAX = 64, PTXVM_NAME = 64, PTXVM_FORM = 160, PTXVM_TEXT = 512, PTXVM_DETAIL = 2048 };
 
 enum ptxvm_access { PTXVM_READ_WRITE, PTXVM_READ_ONLY };
 
@@ -103,7 +103,7 @@ struct ptxvm_fault {
 
 /* Dynamic counts of a launch. One row per instruction form that was executed. */
 struct ptxvm_count {
-    char name[PTXVM_NAME];   /* opcode with its modifiers, e.g. "ld.global.v4.f32" */
+    char name[PTXVM_FORM];   /* opcode with its modifiers, e.g. "ld.global.v4.f32" */
     uint64_t warps, threads; /* warp instructions; thread instructions with a true predicate */
 };
 
