@@ -7,6 +7,7 @@
 
 #include "evaluator/check_tally.h"
 #include "evaluator/check_tensors.h"
+#include "evaluator/runner_families.h"
 #include "evaluator/runner_rig.h"
 
 /* What the way a run ended says about the submission. */
@@ -37,23 +38,6 @@ static bool stop(struct checker *c, enum verdict verdict, const char *detail)
     return check_tally_stop(&c->tally, verdict, "%s", detail);
 }
 
-static json_t *counts_json(const struct rig_counts *n)
-{
-    return json_pack("{s:I, s:I, s:I}", "thread_instructions", (json_int_t)n->thread_instructions,
-                     "warp_instructions", (json_int_t)n->warp_instructions, "ctas",
-                     (json_int_t)n->ctas);
-}
-
-static json_t *families_json(const struct arch *arch, const struct rig_counts *n)
-{
-    json_t *out = json_object();
-    for (size_t i = 0; i < arch->family_count; i++)
-        json_object_set_new(out, arch->families[i].name,
-                            json_pack("{s:I, s:I}", "warps", (json_int_t)n->families[i].warps,
-                                      "threads", (json_int_t)n->families[i].threads));
-    return out;
-}
-
 /* One run of the candidate's plan on poisoned outputs. */
 static bool run_candidate(struct checker *c, bool keep_counts)
 {
@@ -61,8 +45,10 @@ static bool run_candidate(struct checker *c, bool keep_counts)
     tensors_poison_outputs(&c->tensors);
     rig_run(c->rig, &run);
     if (keep_counts) {
-        c->out->counts = counts_json(&run.counts);
-        c->out->families = families_json(c->request->arch, &run.counts);
+        c->out->counts = rig_counts_json(&run.counts, c->request->arch);
+        c->out->families = rig_families_json(&run.counts, c->request->arch);
+        c->out->tensor_share =
+            run.counts.tensor_flops / (double)problem_flops(c->request->problem, c->request->workload);
     }
     bool ok = run.status == PTXVM_OK;
     if (!ok) {
@@ -242,8 +228,8 @@ void check_answer_release(struct check_answer *a)
 
 json_t *check_answer_json(const struct check_answer *a)
 {
-    return json_pack("{s:s, s:i, s:s, s:O?, s:O?, s:O?, s:O?, s:O?}", "verdict",
+    return json_pack("{s:s, s:i, s:s, s:O?, s:O?, s:O?, s:O?, s:f, s:O?}", "verdict",
                      verdict_name(a->verdict), "flags", (int)a->flags, "detail", a->detail, "check",
                      a->check, "faults", a->faults, "counts", a->counts, "families", a->families,
-                     "captures", a->captures);
+                     "tensor_share", a->tensor_share, "captures", a->captures);
 }

@@ -45,6 +45,7 @@ struct check_answer {
     unsigned flags;
     char detail[LIMIT_DETAIL];
     json_t *check, *faults, *counts, *families, *captures; /* for the report; owned */
+    double tensor_share; /* FLOPs of tensor instructions / FLOPs of the problem, once there are counts */
     struct buf log;     /* what the kernels printed */
     struct buf capture; /* captured buffers, one after the other as `captures` lists them */
 };

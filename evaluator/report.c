@@ -138,7 +138,7 @@ void report_compile(json_t *report, const struct compile_result *compiled)
 }
 
 /* Were target instructions executed? Known once something has counted. */
-static void judge_target(json_t *report, const struct arch *arch, const json_t *families)
+static void judge_target(json_t *report, const struct arch *arch, const json_t *families, json_t *share)
 {
     json_t *target = json_object_get(report, "target");
     bool executed = false;
@@ -148,7 +148,8 @@ static void judge_target(json_t *report, const struct arch *arch, const json_t *
                                 json_integer_value(json_object_get(family, "threads")) > 0);
     }
     set(target, "executed", json_boolean(executed));
-    set(target, "reason", json_string("the cpu device does not weigh FLOPs by instruction"));
+    set(target, "tensor_share", json_incref(share));
+    set(target, "reason", share ? NULL : json_string("FLOPs by instruction were not weighed"));
 }
 
 /* Copies those members that the answer has. */
@@ -175,7 +176,7 @@ void report_check(json_t *report, const json_t *answer, const struct arch *arch)
     const json_t *families = json_object_get(answer, "families");
     if (json_is_object(families)) {
         merge_families(report, families);
-        judge_target(report, arch, families);
+        judge_target(report, arch, families, json_object_get(answer, "tensor_share"));
     }
     copy_captures(report, answer);
     merge_sandbox(report, json_object_get(answer, "sandbox"));

@@ -46,7 +46,9 @@
  *              null for a launch that fills a buffer],
  *   "sanitize": null | {"device": "ptxvm", "workload", "seed", "thread_instructions",
  *                       "findings": [as faults]},   see evaluator/sanitize.h
- *   "counts": null | {"thread_instructions", "warp_instructions", "ctas"},   one run of the plan
+ *   "counts": null | {"thread_instructions", "warp_instructions", "ctas",        one run of the plan
+ *     "by_family": {"gmma": {"warps", "threads"}, …, "other": {…}},
+ *     "by_instruction": [{"name": "ld.global.v4.f32", "warps", "threads"}, …]},   the most frequent ones
  *   "captures": [{"buffer", "dtype", "offset", "bytes"}],   only if there are any: their artefact
  *   "sandbox": ["seccomp", …],        layers that every child of this evaluation had
  *   "versions": {"ptxbench", "nvrtc", "ptxas"},

@@ -209,6 +209,7 @@ void rig_run(struct rig *rig, struct rig_run *out)
         if (!init_buffer(rig, i, out))
             return;
     rig->initialised = true;
+    json_decref(out->counts.forms);
     out->counts = (struct rig_counts){0}; /* the init launches are not part of the plan's work */
     int64_t start = cpu_ms();
     for (size_t i = 0; i < plan->launch_count; i++) {
@@ -228,5 +229,6 @@ void rig_run(struct rig *rig, struct rig_run *out)
 void rig_run_release(struct rig_run *run)
 {
     json_decref(run->fault);
+    json_decref(run->counts.forms);
     *run = (struct rig_run){0};
 }

@@ -28,6 +28,8 @@ struct rig_spec {
 /* Dynamic counts of one run of the plan. */
 struct rig_counts {
     uint64_t thread_instructions, warp_instructions, ctas;
+    double tensor_flops; /* of the instructions of tensor families */
+    json_t *forms;       /* {"ld.global.v4.f32": {"warps", "threads"}}; owned by the run */
     struct {
         uint64_t warps, threads;
     } families[LIMIT_FAMILIES]; /* as in arch->families */
