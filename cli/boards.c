@@ -93,7 +93,7 @@ int cmd_board(int argc, char **argv)
         {"board", "", "Shows the leaderboard of a problem.", rows, COUNT_OF(rows), 0, 0, NULL},
         "/v1/leaderboard", "items", "the board is empty",
         {{"rank", "rank", 0}, {"speedup", "speedup", 3}, {"us", "candidate_us", 2},
-         {"instructions", "thread_instructions", 0}, {"label", "label", 0}, {"method", "method", 0},
+         {"tensor", "target.tensor_share", 2}, {"instructions", "thread_instructions", 0}, {"label", "label", 0}, {"method", "method", 0},
          {"owner", "owner", 0}, {"flags", "flags", 0}, {"device", "device_model", 0}, {"id", "id", 0}}};
     return run(&b, argc, argv);
 }
@@ -105,7 +105,7 @@ int cmd_queue(int argc, char **argv)
         {"queue", "", "Shows what waits and what runs, by lane.", rows, COUNT_OF(rows), 0, 0, NULL},
         "/v1/queue", "lanes", "no lane has a job or a worker",
         {{"lane", "name", 0}, {"queued", "queued", 0}, {"running", "running", 0},
-         {"oldest s", "oldest_age_s", 0}, {"workers", "workers", 0}, {"healthy", "healthy", 0},
+         {"oldest s", "oldest_age_s", 0}, {"workers", "workers", 0}, {"state", "state", 0},
          {"s/job", "seconds_per_job", 1}}};
     return run(&b, argc, argv);
 }
@@ -117,6 +117,7 @@ int cmd_workers(int argc, char **argv)
         {"workers", "", "Shows the workers and whether they are alive.", rows, COUNT_OF(rows), 0, 0, NULL},
         "/v1/workers", "items", "no worker has shown up yet",
         {{"name", "name", 0}, {"device", "device", 0}, {"model", "device_model", 0}, {"lanes", "lanes", 0},
-         {"healthy", "healthy", 0}, {"seen s", "seen_age_s", 0}, {"job", "job", 0}}};
+         {"healthy", "healthy", 0}, {"state", "device_state", 0}, {"C", "health.temperature_c", 0},
+         {"MHz", "health.sm_mhz", 0}, {"seen s", "seen_age_s", 0}, {"job", "job", 0}}};
     return run(&b, argc, argv);
 }

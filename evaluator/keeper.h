@@ -56,6 +56,7 @@ struct keeper {
     int ordinal;    /* of the device */
     json_t *device; /* of its "ready" event; NULL until then */
     json_t *health; /* its latest "health" event, or NULL */
+    unsigned healths; /* how many there were */
     struct frame_reader said;
 };
 

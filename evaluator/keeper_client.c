@@ -147,6 +147,7 @@ static enum err take_event(struct keeper *k, const json_t *event, struct fault *
     if (kind && !strcmp(kind, "health")) {
         json_decref(k->health);
         k->health = json_copy((json_t *)event);
+        k->healths++;
         return ERR_NONE;
     }
     return nonsense(f);

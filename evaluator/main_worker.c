@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/arch.h"
-#include "core/buf.h"
 #include "core/log.h"
 #include "core/util.h"
 #include "evaluator/device.h"
@@ -35,10 +34,11 @@ enum { LEASE, BEAT, POLL, REAP, TIMES };
 static int usage(int code)
 {
     FILE *to = code ? stderr : stdout;
-    fputs("usage: ptxbench-worker [--device cpu] [--database CONNINFO]\n\n"
+    fputs("usage: ptxbench-worker [--device DEVICE] [--database CONNINFO]\n\n"
           "Takes jobs from the queue and evaluates them, one at a time, each in a confined child.\n"
+          "A GPU is served by way of ptxbench-keeper, which this starts, and starts again.\n"
           "SIGTERM finishes the job in hand and ends; a second one gives it back first.\n\n"
-          "  --device DEVICE      cpu (default)\n"
+          "  --device DEVICE      cpu (default), cuda:0, cuda:1, ...\n"
           "  --database CONNINFO  libpq connection string or URI; $PTXBENCH_DATABASE\n",
           to);
     for (size_t i = 0; i < TIMES; i++)
@@ -64,42 +64,19 @@ static bool time_read(size_t i, const char *text, int *out)
     return true;
 }
 
-/* "{sm_100a/cpu,sm_90a/cpu}": one lane for each architecture that this installation describes. */
-static enum err lanes_of(const char *device, struct buf *out, struct fault *f)
-{
-    struct archs archs;
-    enum err e = archs_load(&archs, home_dir(), f);
-    if (e != ERR_NONE)
-        return e;
-    buf_adds(out, "{");
-    for (size_t i = 0; i < archs.count; i++)
-        buf_addf(out, "%s%s/%s", i ? "," : "", archs.items[i].name, device);
-    buf_adds(out, "}");
-    archs_release(&archs);
-    return out->failed
-               ? fault_set(f, ERR_TOO_LARGE, "cannot list the lanes: too many architectures")
-               : ERR_NONE;
-}
-
 static int serve(struct worker_config c)
 {
     struct fault f = {0};
-    struct buf lanes;
-    char host[80] = "", uuid[100];
-    gethostname(host, sizeof(host) - 1);
-    snprintf(uuid, sizeof(uuid), "%.15s:%s", c.device, host);
-    buf_init(&lanes, 4 * KIB);
-    enum err e = lanes_of(c.device, &lanes, &f);
+    struct archs archs = {0};
+    enum err e = archs_load(&archs, home_dir(), &f);
     if (e == ERR_NONE) {
         c.home = home_dir();
-        c.lanes = lanes.data;
-        c.device_uuid = uuid;
-        c.device_model = device_find(c.device)->model;
+        c.archs = &archs;
         e = worker_run(&c, &f);
     }
     if (e != ERR_NONE)
         log_error("worker refused to run", "reason=\"%s\"", f.detail);
-    buf_release(&lanes);
+    archs_release(&archs);
     return e == ERR_NONE ? EXIT_DRAINED : EXIT_REFUSED;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -14,14 +15,17 @@
 #include "core/db/listen.h"
 #include "core/db/migrate.h"
 #include "core/log.h"
+#include "evaluator/device.h"
+#include "evaluator/worker_device.h"
 #include "evaluator/worker_job.h"
+#include "evaluator/worker_keeper.h"
 
 enum {
     STATEMENT_TIMEOUT_MS = 30000,
     PRUNE_MS = 60000,
     RETRY_FIRST_MS = 250,
     RETRY_MAX_MS = 10000,
-    SESSION_FDS = 2 + WORKER_CHILD_FDS,
+    SESSION_FDS = 3 + WORKER_CHILD_FDS,
 };
 
 struct worker {
@@ -29,6 +33,11 @@ struct worker {
     char name[LIMIT_WORKER_NAME], host[80];
     int signals;    /* signalfd of SIGTERM and SIGINT */
     int stop_asked; /* 1: drain; 2: give the job back */
+
+    struct worker_keeper keeper;
+    struct worker_device device;
+    unsigned told; /* of keeper.changes, those that the database has heard of */
+    unsigned healths_told;
 
     struct db *db; /* of the session */
     struct listener *listener;
@@ -47,10 +56,10 @@ static int64_t jittered(int ms)
 
 /* ---- hints ---- */
 
-static bool serves(const struct worker_config *c, const char *lane)
+static bool serves(const struct worker *w, const char *lane)
 {
     size_t n = strlen(lane);
-    for (const char *at = strstr(c->lanes, lane); at && n; at = strstr(at + 1, lane))
+    for (const char *at = strstr(w->device.lanes, lane); at && n; at = strstr(at + 1, lane))
         if (strchr("{,", at[-1]) && strchr(",}", at[n])) /* lanes has a brace at each end */
             return true;
     return false;
@@ -59,7 +68,7 @@ static bool serves(const struct worker_config *c, const char *lane)
 static void notified(void *arg, const char *channel, const char *payload)
 {
     struct worker *w = arg;
-    if (strcmp(channel, CHANNEL_JOB_QUEUED) == 0 && serves(w->config, payload))
+    if (strcmp(channel, CHANNEL_JOB_QUEUED) == 0 && serves(w, payload))
         w->hinted = true;
     else if (strcmp(channel, CHANNEL_JOB_CANCEL) == 0 && w->work.busy &&
              strtoll(payload, NULL, 10) == w->work.job.id)
@@ -71,7 +80,71 @@ static void listening_again(void *arg)
     ((struct worker *)arg)->hinted = true;
 }
 
+/* ---- the device ---- */
+
+static enum err tell_health(struct worker *w, struct fault *f)
+{
+    const char *detail, *state = worker_keeper_state(&w->keeper, &detail);
+    const struct keeper *k = &w->keeper.keeper;
+    bool measured = w->keeper.running && k->health && k->healths != w->healths_told;
+    char *health = measured ? json_dumps(k->health, JSON_COMPACT) : NULL;
+    enum err e = queue_worker_health(w->db, w->name, state, detail, health, f);
+    free(health);
+    w->healths_told = k->healths;
+    return e;
+}
+
+static enum err introduce(struct worker *w, struct fault *f)
+{
+    const struct worker_config *c = w->config;
+    const struct worker_device *d = &w->device;
+    return queue_worker_start(w->db,
+                              &(struct worker_info){.name = w->name,
+                                                    .host = w->host,
+                                                    .device = c->device,
+                                                    .device_uuid = d->uuid,
+                                                    .device_model = d->model,
+                                                    .driver = d->driver[0] ? d->driver : NULL,
+                                                    .lanes = d->lanes,
+                                                    .lease_ms = c->lease_ms},
+                              f);
+}
+
+/* Once its keeper is ready, a GPU is known for what it is. */
+static bool learn_device(struct worker *w)
+{
+    struct worker_device d;
+    struct fault f = {0};
+    if (!w->keeper.running || !w->keeper.keeper.device)
+        return false;
+    if (worker_device_gpu(&d, w->keeper.keeper.device, w->config->archs, &f) != ERR_NONE) {
+        worker_keeper_blame(&w->keeper, f.detail);
+        return false;
+    }
+    bool new = strcmp(d.uuid, w->device.uuid) != 0;
+    w->device = d;
+    return new;
+}
+
+/* Tells the database what has become of the device since it last heard. */
+static enum err tell_device(struct worker *w, struct fault *f)
+{
+    if (w->told == w->keeper.changes)
+        return ERR_NONE;
+    bool new = learn_device(w);
+    w->told = w->keeper.changes;
+    w->hinted = true; /* it may serve now */
+    enum err e = new ? introduce(w, f) : ERR_NONE;
+    return e == ERR_NONE ? tell_health(w, f) : e;
+}
+
 /* ---- what is due ---- */
+
+/* The keeper of the worker's device, or NULL for one that has none. */
+static struct keeper *keeper_of(struct worker *w)
+{
+    return w->keeper.ordinal >= 0 ? &w->keeper.keeper : NULL;
+}
 
 static enum err claim(struct worker *w, struct fault *f)
 {
@@ -79,10 +152,10 @@ static enum err claim(struct worker *w, struct fault *f)
     w->hinted = false;
     w->claim_due = now_ms() + jittered(w->config->poll_ms);
     enum err e =
-        queue_claim(w->db, w->name, w->config->lanes, w->config->lease_ms, &w->work.job, &got, f);
+        queue_claim(w->db, w->name, w->device.lanes, w->config->lease_ms, &w->work.job, &got, f);
     if (e == ERR_NONE && got) {
         w->beat_due = now_ms() + w->config->beat_ms;
-        return worker_job_start(&w->work, w->db, w->config, f);
+        return worker_job_start(&w->work, w->db, w->config, keeper_of(w), f);
     }
     if (e == ERR_NONE && w->config->exit_when_idle)
         w->stop_asked = 1;
@@ -118,11 +191,15 @@ static enum err reap(struct worker *w, struct fault *f)
     return e;
 }
 
+static bool may_claim(const struct worker *w)
+{
+    return !w->work.busy && !w->stop_asked && worker_keeper_serves(&w->keeper);
+}
+
 static enum err do_what_is_due(struct worker *w, struct fault *f)
 {
-    enum err e = ERR_NONE;
-    bool free_hands = !w->work.busy && !w->stop_asked;
-    if (free_hands && (w->hinted || now_ms() >= w->claim_due))
+    enum err e = tell_device(w, f);
+    if (e == ERR_NONE && may_claim(w) && (w->hinted || now_ms() >= w->claim_due))
         e = claim(w, f);
     if (e == ERR_NONE && now_ms() >= w->beat_due)
         e = beat(w, f);
@@ -138,8 +215,10 @@ static int time_to_wait(const struct worker *w, int listener_ms)
     int64_t now = now_ms(), due = w->beat_due < w->reap_due ? w->beat_due : w->reap_due;
     if (w->work.busy && !w->work.stop && w->work.budget_end < due)
         due = w->work.budget_end;
-    if (!w->work.busy && !w->stop_asked && w->claim_due < due)
+    if (may_claim(w) && w->claim_due < due)
         due = w->claim_due;
+    if (worker_keeper_due(&w->keeper) < due)
+        due = worker_keeper_due(&w->keeper);
     if (now + listener_ms < due)
         due = now + listener_ms;
     return due > now ? (int)(due - now) : 0;
@@ -183,15 +262,9 @@ static enum err session_open(struct worker *w, struct fault *f)
     w->reap_due =
         now + c->lease_ms; /* after an outage all heartbeats are late: nobody is lost yet */
     w->prune_due = now + c->lease_ms + jittered(PRUNE_MS);
-    return queue_worker_start(w->db,
-                              &(struct worker_info){.name = w->name,
-                                                    .host = w->host,
-                                                    .device = c->device,
-                                                    .device_uuid = c->device_uuid,
-                                                    .device_model = c->device_model,
-                                                    .lanes = c->lanes,
-                                                    .lease_ms = c->lease_ms},
-                              f);
+    e = introduce(w, f);
+    w->healths_told = 0;
+    return e == ERR_NONE && w->keeper.ordinal >= 0 ? tell_health(w, f) : e;
 }
 
 static void session_close(struct worker *w)
@@ -206,13 +279,15 @@ static void session_close(struct worker *w)
 static enum err session_turn(struct worker *w, struct fault *f)
 {
     int listener_ms = listener_pump(w->listener);
+    worker_keeper_turn(&w->keeper);
     enum err e = do_what_is_due(w, f);
     if (e != ERR_NONE || (w->stop_asked && !w->work.busy))
         return e;
     struct pollfd fds[SESSION_FDS] = {{w->signals, POLLIN, 0},
-                                      {listener_socket(w->listener), POLLIN, 0}};
-    worker_child_fds(&w->work.child, fds + 2);
-    if (!w->hinted || w->work.busy) {
+                                      {listener_socket(w->listener), POLLIN, 0},
+                                      {worker_keeper_fd(&w->keeper), POLLIN, 0}};
+    worker_child_fds(&w->work.child, fds + 3);
+    if (!w->hinted || !may_claim(w)) {
         if (poll(fds, SESSION_FDS, time_to_wait(w, listener_ms)) < 0 && errno != EINTR)
             return fault_set(f, ERR_IO, "cannot poll: %s", strerror(errno));
     }
@@ -221,6 +296,8 @@ static enum err session_turn(struct worker *w, struct fault *f)
         return ERR_NONE;
     e = worker_job_advance(&w->work, f);
     w->hinted = w->hinted || !w->work.busy; /* done: there may be more */
+    if (!w->work.busy && w->work.device_failed)
+        worker_keeper_blame(&w->keeper, w->work.device_detail);
     return e;
 }
 
@@ -229,7 +306,7 @@ static enum err session(struct worker *w, struct fault *f)
     enum err e = session_open(w, f);
     if (e == ERR_NONE)
         log_info("worker ready", "name=%s device=%s lanes=%s", w->name, w->config->device,
-                 w->config->lanes);
+                 w->device.lanes);
     while (e == ERR_NONE && !(w->stop_asked && !w->work.busy))
         e = session_turn(w, f);
     if (e == ERR_NONE)
@@ -246,11 +323,23 @@ static void pause_ms(struct worker *w, int ms)
         read_signals(w);
 }
 
+static enum err device_init(struct worker *w, struct fault *f)
+{
+    const struct worker_config *c = w->config;
+    worker_keeper_init(&w->keeper, device_ordinal(c->device));
+    if (w->keeper.ordinal < 0)
+        return worker_device_cpu(&w->device, w->host, c->archs, f);
+    worker_device_unknown(&w->device, c->device, w->host);
+    return ERR_NONE;
+}
+
 enum err worker_run(const struct worker_config *config, struct fault *f)
 {
     struct worker w = {.config = config};
     gethostname(w.host, sizeof(w.host) - 1);
     snprintf(w.name, sizeof(w.name), "%s:%d:%lld", w.host, getpid(), (long long)time(NULL));
+    if (device_init(&w, f) != ERR_NONE)
+        return ERR_CONFLICT;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
@@ -273,6 +362,7 @@ enum err worker_run(const struct worker_config *config, struct fault *f)
         pause_ms(&w, retry_ms);
         retry_ms = 2 * retry_ms < RETRY_MAX_MS ? 2 * retry_ms : RETRY_MAX_MS;
     }
+    worker_keeper_stop(&w.keeper);
     close(w.signals);
     return e == ERR_CONFLICT ? e : ERR_NONE;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The worker: takes one job at a time from the lanes of its device, evaluates it in a child,
- * delivers. SQL and processes; no CUDA and no foreign code in this process. */
+ * delivers. SQL and processes; no CUDA and no foreign code in this process. A worker of a GPU keeps a
+ * keeper running and takes no job while there is none that is well. */
 #ifndef EVALUATOR_WORKER_H
 #define EVALUATOR_WORKER_H
 
-#include "core/err.h"
+#include "core/arch.h"
 
 struct worker_config {
     const char *database; /* conninfo */
     const char *home;     /* home_dir() */
-    const char *device;   /* "cpu" */
-    const char *device_uuid, *device_model;
-    const char *lanes;     /* array text: "{sm_90a/cpu,sm_100a/cpu}" */
+    const char *device;   /* "cpu", "cuda:0" */
+    const struct archs *archs;
     const char *evaluator; /* NULL: this program in its role `evaluate`; else a program for tests */
     int lease_ms, beat_ms, poll_ms, reap_ms;
     int exit_when_idle; /* stop when nothing is queued: for tests and benches */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/util.h"
+#include "evaluator/evaluate.h"
 
 /* The only variables a child sees: no credential of the database gets through. */
 static const char *const kept_variables[] = {"PATH", "PTXBENCH_HOME", "PTXBENCH_BIN", "CUDA_HOME"};
@@ -36,9 +37,10 @@ static void environment_init(struct environment *e)
 }
 
 /* Child's side: only async-signal-safe calls up to execve. */
-static _Noreturn void become(const char *program, char *const argv[], char *const envp[], int in,
-                             int out, pid_t parent)
+static _Noreturn void become(const struct worker_child_spec *spec, char *const argv[],
+                             char *const envp[], int in, int out, pid_t parent)
 {
+    static const char self[] = "/proc/self/exe";
     sigset_t none;
     sigemptyset(&none);
     setpgid(0, 0);
@@ -47,9 +49,14 @@ static _Noreturn void become(const char *program, char *const argv[], char *cons
         _exit(126);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
+    /* Above all numbers that are about to be taken, or one would close the other. */
+    int keeper = spec->keeper_fd < 0
+                     ? 0
+                     : fcntl(spec->keeper_fd, F_DUPFD_CLOEXEC, EVALUATE_KEEPER_FD + 1);
+    if (keeper < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+        (keeper && dup2(keeper, EVALUATE_KEEPER_FD) < 0))
         _exit(126);
-    execve(program, argv, envp);
+    execve(spec->program ? spec->program : self, argv, envp);
     _exit(127);
 }
 
@@ -64,18 +71,19 @@ static void close_fd(int fd)
         close(fd);
 }
 
-static enum err spawn(struct worker_child *c, const char *program, int in, int out, struct fault *f)
+static enum err spawn(struct worker_child *c, const struct worker_child_spec *spec, int in, int out,
+                      struct fault *f)
 {
     struct environment environment;
     environment_init(&environment);
-    static char role[] = "evaluate", name[] = "ptxbench-worker", self[] = "/proc/self/exe";
+    static char role[] = "evaluate", name[] = "ptxbench-worker";
     char *const argv[] = {name, role, NULL};
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid < 0)
         return fault_set(f, ERR_IO, "cannot start an evaluation: %s", strerror(errno));
     if (pid == 0)
-        become(program ? program : self, argv, environment.list, in, out, parent);
+        become(spec, argv, environment.list, in, out, parent);
     setpgid(pid, pid); /* whichever of the two is first */
     c->pid = pid;
     c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -85,15 +93,15 @@ static enum err spawn(struct worker_child *c, const char *program, int in, int o
     return ERR_NONE;
 }
 
-enum err worker_child_start(struct worker_child *c, const char *program, const char *request,
-                            const void *source, size_t source_len, struct fault *f)
+enum err worker_child_start(struct worker_child *c, const struct worker_child_spec *spec,
+                            struct fault *f)
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     *c = (struct worker_child){.pidfd = -1, .in = -1, .out = -1};
     frame_reader_init(&c->reader);
     buf_init(&c->input, (size_t)2 * LIMIT_BODY);
-    frame_add(&c->input, FRAME_REQUEST, request, strlen(request));
-    frame_add(&c->input, FRAME_SOURCE, source, source_len);
+    frame_add(&c->input, FRAME_REQUEST, spec->request, strlen(spec->request));
+    frame_add(&c->input, FRAME_SOURCE, spec->source, spec->source_len);
     enum err e = ERR_NONE;
     if (c->input.failed)
         e = fault_set(f, ERR_NO_MEMORY, "cannot hold the input of an evaluation");
@@ -102,7 +110,7 @@ enum err worker_child_start(struct worker_child *c, const char *program, const c
     c->in = to[1];
     c->out = from[0];
     if (e == ERR_NONE)
-        e = spawn(c, program, to[0], from[1], f);
+        e = spawn(c, spec, to[0], from[1], f);
     close_fd(to[0]);
     close_fd(from[1]);
     if (e != ERR_NONE)

@@ -22,11 +22,18 @@ struct worker_child {
     bool out_closed;
 };
 
-/* Starts `program` (NULL: this very program in its role `evaluate`) with frames on stdin and
- * stdout, in its own process group, without the worker's environment, to die with its parent.
- * `request` is the JSON text of FRAME_REQUEST. */
-enum err worker_child_start(struct worker_child *c, const char *program, const char *request,
-                            const void *source, size_t source_len, struct fault *f);
+struct worker_child_spec {
+    const char *program; /* NULL: this very program in its role `evaluate` */
+    const char *request; /* JSON text of FRAME_REQUEST */
+    const void *source;
+    size_t source_len;
+    int keeper_fd; /* becomes its EVALUATE_KEEPER_FD; stays the caller's; -1: none */
+};
+
+/* Starts it with frames on stdin and stdout, in its own process group, without the worker's environment,
+ * to die with its parent. */
+enum err worker_child_start(struct worker_child *c, const struct worker_child_spec *spec,
+                            struct fault *f);
 
 /* What to poll for. */
 void worker_child_fds(const struct worker_child *c, struct pollfd fds[WORKER_CHILD_FDS]);

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "core/words.h"
 
 enum { LIMIT_JOB_EVENTS = 500 };
 
@@ -35,14 +37,15 @@ void worker_job_release(struct worker_job *w)
 
 /* ---- starting ---- */
 
-/* {"device", "id", "submission"}: what evaluate_role() reads. Caller frees. */
-static char *request_text(const struct job *j, const char *device, struct fault *f)
+/* {"device", "id", "gpu", "submission"}: what evaluate_role() reads. Caller frees. */
+static char *request_text(const struct job *j, const char *device, const struct keeper *keeper,
+                          struct fault *f)
 {
     json_t *submission = json_parse(j->request, strlen(j->request), f);
     if (!submission)
         return NULL;
-    json_t *request = json_pack("{s:s, s:s, s:o}", "device", device, "id", j->submission_id,
-                                "submission", submission);
+    json_t *request = json_pack("{s:s, s:s, s:O*, s:o}", "device", device, "id", j->submission_id, "gpu",
+                                keeper ? keeper->device : NULL, "submission", submission);
     char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
     if (!text)
@@ -51,13 +54,19 @@ static char *request_text(const struct job *j, const char *device, struct fault 
 }
 
 static enum err spawn(struct worker_job *w, const struct worker_config *config,
-                      const struct buf *source, struct fault *f)
+                      struct keeper *keeper, const struct buf *source, struct fault *f)
 {
-    char *request = request_text(&w->job, config->device, f);
+    char *request = request_text(&w->job, config->device, keeper, f);
     if (!request)
         return ERR_INTERNAL;
-    enum err e =
-        worker_child_start(&w->child, config->evaluator, request, source->data, source->len, f);
+    struct worker_child_spec spec = {.program = config->evaluator, .request = request,
+                                     .source = source->data, .source_len = source->len,
+                                     .keeper_fd = -1};
+    enum err e = keeper ? keeper_connect(keeper, &spec.keeper_fd, f) : ERR_NONE;
+    if (e == ERR_NONE)
+        e = worker_child_start(&w->child, &spec, f);
+    if (spec.keeper_fd >= 0)
+        close(spec.keeper_fd);
     free(request);
     return e;
 }
@@ -73,13 +82,14 @@ static enum err fail(struct worker_job *w, const char *reason, struct fault *f)
 }
 
 enum err worker_job_start(struct worker_job *w, struct db *db, const struct worker_config *config,
-                          struct fault *f)
+                          struct keeper *keeper, struct fault *f)
 {
     struct buf source;
     w->db = db;
     w->busy = true;
     w->stop = STOP_NONE;
     w->events = 0;
+    w->device_failed = false;
     w->started = now_ms();
     w->budget_end = w->started + (int64_t)w->job.timeout_s * 1000;
     results_init(w);
@@ -88,7 +98,7 @@ enum err worker_job_start(struct worker_job *w, struct db *db, const struct work
              w->job.attempt, w->job.submission_id, w->job.lane);
     enum err e = queue_source(db, &w->job, &source, f);
     struct fault why = {0};
-    if (e == ERR_NONE && spawn(w, config, &source, &why) != ERR_NONE)
+    if (e == ERR_NONE && spawn(w, config, keeper, &source, &why) != ERR_NONE)
         e = fail(w, why.detail, f);
     else if (e == ERR_NOT_FOUND)
         e = ERR_NONE; /* the lease is lost already */
@@ -170,6 +180,26 @@ static enum err take_frames(struct worker_job *w, struct fault *f)
 
 /* ---- settling ---- */
 
+static void blame_device(struct worker_job *w, const char *how)
+{
+    w->device_failed = true;
+    snprintf(w->device_detail, sizeof(w->device_detail), "%s", how ? how : "a job failed on it");
+}
+
+/* Was it a stage of the device that failed by our fault? Then its keeper is not to be trusted. */
+static bool device_failed(const json_t *report)
+{
+    const json_t *stage;
+    size_t i;
+    json_array_foreach(json_object_get(report, "stages"), i, stage)
+    {
+        const char *state = json_string_value(json_object_get(stage, "state"));
+        if (state && !strcmp(state, "failed"))
+            return i >= STAGE_check;
+    }
+    return false;
+}
+
 /* What an instruction is missing stays missing on the next attempt. */
 static bool worth_a_retry(const json_t *report)
 {
@@ -197,6 +227,8 @@ static enum err deliver(struct worker_job *w, const json_t *report, const char *
     bool mine;
     struct fault why = {0};
     enum err e = store_deliver(w->db, &d, &mine, &why);
+    if (d.infra && device_failed(report))
+        blame_device(w, json_string_value(json_object_get(report, "detail")));
     if (e == ERR_DATABASE || e == ERR_DEADLINE)
         return fault_set(f, e, "%s", why.detail);
     if (e != ERR_NONE) /* the database refused this result: no lease of ours may hang on it */
@@ -247,6 +279,7 @@ static enum err settle(struct worker_job *w, int status, struct fault *f)
         return ERR_NONE;
     case STOP_BUDGET:
         snprintf(reason, sizeof(reason), "the evaluation took longer than %d s", w->job.timeout_s);
+        blame_device(w, reason);
         return fail(w, reason, f);
     case STOP_RELEASE:
         return queue_release(w->db, &w->job, &mine, f);

@@ -4,6 +4,7 @@
 #define EVALUATOR_WORKER_JOB_H
 
 #include "core/db/store.h"
+#include "evaluator/keeper.h"
 #include "evaluator/worker.h"
 #include "evaluator/worker_child.h"
 
@@ -25,14 +26,17 @@ struct worker_job {
     char stop_detail[LIMIT_DETAIL];
     int64_t started, budget_end; /* now_ms() */
     int events;                  /* written so far */
+    bool device_failed;          /* how it ended speaks against the device's keeper; detail says how */
+    char device_detail[LIMIT_DETAIL];
     struct buf report, ptx, cubin, log;
     struct db *db; /* borrowed */
 };
 
-/* w->job was just claimed: fetches the source and starts the child. If the child cannot be started
- * the job is failed at once; an error is one of the database. */
+/* w->job was just claimed: fetches the source and starts the child, with a connection to the keeper if
+ * the device has one. If the child cannot be started the job is failed at once; an error is one of the
+ * database. */
 enum err worker_job_start(struct worker_job *w, struct db *db, const struct worker_config *config,
-                          struct fault *f);
+                          struct keeper *keeper, struct fault *f);
 
 /* Kills the child; the job is settled when it has ended. The first reason counts. */
 void worker_job_stop(struct worker_job *w, enum worker_stop why);

@@ -52,13 +52,10 @@ static enum err read_filter(struct request *r, bool fallback, struct board_filte
     if (!arch || !archs_find(&all->archs, arch))
         return fault_set(&r->fault, ERR_BAD_PARAMETER,
                          "arch must name one of /v1/archs, not '%.64s'", arch ? arch : "");
-    bool any = !device || !strcmp(device, "gpu");
     *q = (struct board_filter){.problem = p->name,
                                .workload = w->name,
                                .arch = arch,
-                               .device_model = any   ? NULL
-                                               : cpu ? BOARD_CPU_MODEL
-                                                     : device};
+                               .device_model = cpu ? BOARD_CPU_MODEL : device};
     return ERR_NONE;
 }
 

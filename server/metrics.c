@@ -103,6 +103,8 @@ static const struct {
     {"ptxbench_jobs", "gauge", "jobs by state, finished ones until they are pruned", "jobs"},
     {"ptxbench_job_attempts", "gauge", "attempts by outcome", "attempts"},
     {"ptxbench_workers_healthy", "gauge", "workers seen lately", "workers_healthy"},
+    {"ptxbench_devices", "gauge", "devices that workers serve, by state", "devices"},
+    {"ptxbench_device_temperature_celsius", "gauge", "as last told", "device_temperature"},
     {"ptxbench_submissions", "gauge", "submissions stored", "submissions"},
     {"ptxbench_blob_bytes", "gauge", "bytes of sources, reports and artefacts", "blob_bytes"},
 };

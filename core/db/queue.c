@@ -119,6 +119,13 @@ enum err queue_worker_start(struct db *db, const struct worker_info *w, struct f
                   NULL, f);
 }
 
+enum err queue_worker_health(struct db *db, const char *name, const char *state, const char *detail,
+                             const char *health, struct fault *f)
+{
+    return db_run(db, STMT_WORKER_HEALTH,
+                  DB_ARGS(db_text(name), db_text(state), db_text(detail), db_text(health)), NULL, f);
+}
+
 enum err queue_worker_seen(struct db *db, const char *name, struct fault *f)
 {
     return db_run(db, STMT_WORKER_SEEN, DB_ARGS(db_text(name)), NULL, f);

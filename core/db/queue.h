@@ -57,7 +57,12 @@ struct worker_info {
     int lease_ms;
 };
 
+/* Also when the device has become known, or another. */
 enum err queue_worker_start(struct db *db, const struct worker_info *w, struct fault *f);
+/* What the worker's device tells of itself. `state`: ok, hot, suspect, out; any but ok pauses the lanes
+ * that nobody else serves. `detail` and `health` (JSON text, see evaluator/keeper.h) may be NULL. */
+enum err queue_worker_health(struct db *db, const char *name, const char *state, const char *detail,
+                             const char *health, struct fault *f);
 enum err queue_worker_seen(struct db *db, const char *name, struct fault *f);
 enum err queue_worker_stop(struct db *db, const char *name, struct fault *f);
 

@@ -97,7 +97,7 @@ enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t
 
 struct board_filter {
     const char *problem, *workload, *arch; /* required */
-    const char *device_model;              /* NULL: any */
+    const char *device_model;              /* NULL: any; "gpu": any but ptxvm; "h200": a word of it */
     int64_t epoch;                         /* 0: newest that has entries */
     int limit;                             /* 1 to 1000 */
 };
@@ -108,10 +108,12 @@ struct board_filter {
 enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out,
                            struct fault *f);
 
-/* {"lanes":[{"name","queued","running","oldest_age_s","workers","healthy","seconds_per_job"}]}. */
+/* {"lanes":[{"name","queued","running","oldest_age_s","workers","healthy","state":"served|paused",
+ *  "seconds_per_job"}]}. */
 enum err store_queue(struct db *db, json_t **out, struct fault *f);
-/* {"items":[{"name","host","device","device_model","lanes","started_at","seen_age_s","healthy",
- *  "job"}]}. */
+/* {"items":[{"name","host","device","device_model","device_uuid","driver","device_state",
+ *  "device_detail","health":null|{"age_s","temperature_c","sm_mhz","memory_mhz","power_w","throttle",
+ *  "ecc_errors"},"lanes","started_at","seen_age_s","healthy","job"}]}. */
 enum err store_workers(struct db *db, json_t **out, struct fault *f);
 /* {"owner","queued","running","limit"} of one owner. */
 enum err store_quota(struct db *db, int64_t owner_id, int queued_limit, json_t **out,

@@ -2,6 +2,38 @@
 -- The board. ranked_submissions is the only place that says who is on it and in which order; every reader
 -- (API, page, export) goes through it.
 
+-- Ranks of a board, best first: an entry shares the rank of the first of its band iff the 95 % interval of
+-- their difference covers 0. Differences of logarithms, since an interval is one of ratios; half widths of
+-- independent measurements add in quadrature. State: rows so far, rank of the band, ln and half width of its
+-- first.
+CREATE OR REPLACE FUNCTION band_step(s float8[], p_speedup float8, p_lo float8, p_hi float8) RETURNS float8[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_ln float8 := ln(p_speedup);
+    v_half float8 := CASE WHEN p_lo > 0 AND p_hi >= p_lo THEN ln(p_hi / p_lo) / 2 ELSE 0 END;
+BEGIN
+    IF p_speedup IS NULL THEN
+        RETURN s;
+    END IF;
+    IF s[3] - v_ln <= sqrt(s[4] ^ 2 + v_half ^ 2) THEN
+        RETURN ARRAY[s[1] + 1, s[2], s[3], s[4]];
+    END IF;
+    RETURN ARRAY[coalesce(s[1], 0) + 1, coalesce(s[1], 0) + 1, v_ln, v_half];
+END $$;
+
+CREATE OR REPLACE FUNCTION band_rank_of(s float8[]) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT s[2]::bigint
+$$;
+
+CREATE OR REPLACE AGGREGATE band_rank(float8, float8, float8) (
+    SFUNC = band_step, STYPE = float8[], FINALFUNC = band_rank_of);
+
+-- Is a device of that model what somebody asked for? "h200" is one of the words of "NVIDIA H200".
+CREATE OR REPLACE FUNCTION is_device(p_model text, p_wanted text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT p_wanted IS NULL OR p_model = p_wanted OR (p_wanted = 'gpu' AND p_model <> 'ptxvm')
+        OR lower(p_wanted) = ANY (string_to_array(lower(p_model), ' '))
+$$;
+
 -- An entry is what one owner calls by one label and method; sources without a label stand for themselves.
 -- Its best submission shows. `attempts` counts all its judged submissions of that problem, workload and
 -- architecture, passed or not: best of N is not the same as one try. Untimed results (speedup null, such as
@@ -26,8 +58,9 @@ best AS (
               speedup DESC NULLS LAST, thread_instructions, id)
 SELECT *,
        CASE WHEN speedup IS NOT NULL THEN
-           rank() OVER (PARTITION BY problem, workload, arch, device_model, epoch
-                        ORDER BY speedup DESC NULLS LAST) END AS rank
+           band_rank(speedup, ci_lo, ci_hi) OVER (PARTITION BY problem, workload, arch, device_model, epoch
+                                                  ORDER BY speedup DESC NULLS LAST, id
+                                                  ROWS UNBOUNDED PRECEDING) END AS rank
   FROM best;
 
 CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch text, p_device_model text,
@@ -39,7 +72,7 @@ BEGIN
     IF v_epoch IS NULL THEN
         SELECT max(b.epoch) INTO v_epoch FROM ranked_submissions b
          WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
-           AND (p_device_model IS NULL OR b.device_model = p_device_model);
+           AND is_device(b.device_model, p_device_model);
     END IF;
     RETURN jsonb_build_object('epoch', v_epoch, 'items', (
         SELECT coalesce(jsonb_agg(x.item ORDER BY x.n), '[]')
@@ -57,7 +90,7 @@ BEGIN
                            'created_at', iso8601(b.created_at)) AS item
                   FROM ranked_submissions b JOIN owners o ON o.id = b.owner_id
                  WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
-                   AND b.epoch = v_epoch AND (p_device_model IS NULL OR b.device_model = p_device_model)
+                   AND b.epoch = v_epoch AND is_device(b.device_model, p_device_model)
                 WINDOW board AS (ORDER BY b.speedup DESC NULLS LAST, b.thread_instructions, b.id)
                  ORDER BY n LIMIT p_limit) x));
 END $$;

@@ -37,16 +37,26 @@ BEGIN
                    'name', lane, 'queued', coalesce(open.queued, 0), 'running', coalesce(open.running, 0),
                    'oldest_age_s', round(extract(epoch FROM now() - open.oldest), 1),
                    'workers', coalesce(served.workers, 0), 'healthy', coalesce(served.workers, 0) > 0,
+                   'state', CASE WHEN served.workers > 0 THEN 'served' ELSE 'paused' END,
                    'seconds_per_job', lane_seconds(lane)) ORDER BY lane), '[]'))
           FROM open FULL JOIN served USING (lane));
 END $$;
+
+-- NULL: the device measures nothing.
+CREATE OR REPLACE FUNCTION device_health(d devices) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN d.health_at IS NOT NULL THEN jsonb_build_object(
+        'age_s', round(extract(epoch FROM now() - d.health_at), 1), 'temperature_c', d.temperature_c,
+        'sm_mhz', d.sm_mhz, 'memory_mhz', d.memory_mhz, 'power_w', d.power_w, 'throttle', to_jsonb(d.throttle),
+        'ecc_errors', d.ecc_errors) END
+$$;
 
 CREATE OR REPLACE FUNCTION worker_list() RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN jsonb_build_object('items', (
         SELECT coalesce(jsonb_agg(jsonb_build_object(
                    'name', w.name, 'host', w.host, 'device', w.device, 'device_model', d.model,
-                   'driver', d.driver, 'device_state', d.state, 'lanes', to_jsonb(w.lanes),
+                   'device_uuid', d.uuid, 'driver', d.driver, 'device_state', d.state,
+                   'device_detail', d.detail, 'health', device_health(d), 'lanes', to_jsonb(w.lanes),
                    'started_at', iso8601(w.started_at),
                    'seen_age_s', round(extract(epoch FROM now() - w.seen_at), 1),
                    'healthy', is_healthy(w),
@@ -88,6 +98,14 @@ BEGIN
                                      UNION ALL SELECT outcome, count FROM pruned_attempts) a
                               GROUP BY outcome ORDER BY outcome) x),
         'workers_healthy', (SELECT count(*) FROM workers w WHERE is_healthy(w)),
+        'devices', (SELECT coalesce(jsonb_agg(jsonb_build_object('device', d.uuid, 'model', d.model,
+                                                                 'state', d.state, 'count', 1) ORDER BY d.uuid), '[]')
+                      FROM devices d
+                     WHERE EXISTS (SELECT FROM workers w WHERE w.device_uuid = d.uuid AND w.stopped_at IS NULL)),
+        'device_temperature', (SELECT coalesce(jsonb_agg(jsonb_build_object('device', d.uuid, 'model', d.model,
+                                                                            'value', d.temperature_c)
+                                                         ORDER BY d.uuid), '[]')
+                                 FROM devices d WHERE d.temperature_c IS NOT NULL),
         'submissions', (SELECT count(*) FROM submissions),
         'blob_bytes', (SELECT coalesce(sum(size), 0) FROM blobs));
 END $$;

@@ -43,6 +43,11 @@ my %act = (
     noise  => sub { print 'this is no frame at all' x 100 },
     empty  => sub { put($RESULT, '{}') },
     secret => sub { report('PASSED', join ' ', sort keys %ENV) },
+    keeper => sub { # is descriptor 3 a connection to a keeper?
+        my $there = open my $line, '+<&=', 3;
+        report('PASSED', $there && -S $line ? 'connected' : 'not connected');
+    },
+    blame  => sub { put($RESULT, '{"schema":1,"verdict":"INFRA_ERROR","detail":"it hangs","stages":[{},{},{"state":"failed"}]}') },
     grandchild => sub {
         my $pid = fork();
         if (!$pid) { sleep 60; exit 0 }

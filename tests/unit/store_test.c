@@ -454,6 +454,77 @@ static void the_board_ranks_the_best_of_each_entry(void **state)
     json_decref(board);
 }
 
+/* Half widths in ln: 0.01 each, so a difference below sqrt(2) * 0.01 may be none. Bands have a first; who
+ * is close to the second only begins another. */
+static void entries_that_cannot_be_told_apart_share_a_rank(void **state)
+{
+    struct db *db = *state;
+    static const struct {
+        double value;
+        int rank;
+    } rows[] = {{1.200, 1}, {1.190, 1}, {1.184, 1}, {1.182, 4}, {1.100, 5}, {1.099, 5}, {0.9, 7}};
+    struct created_submission c;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct new_submission s = a_submission();
+        char label[16], report[256];
+        snprintf(label, sizeof(label), "%zu", i);
+        snprintf(report, sizeof(report),
+                 "{\"verdict\":\"PASSED\",\"device_model\":\"NVIDIA H200\",\"epoch\":1,\"speedup\":"
+                 "{\"value\":%.4f,\"ci95\":[%.8f,%.8f]}}",
+                 rows[i].value, rows[i].value * 0.990049834, rows[i].value * 1.010050167);
+        s.label = label;
+        evaluated(db, s, report, &c);
+    }
+    static const char *const wanted[] = {NULL, "gpu", "h200", "NVIDIA H200"};
+    json_t *board;
+    struct board_filter q = {.problem = "gemm", .workload = "small", .arch = "sm_90a", .limit = 10};
+    for (size_t i = 0; i < COUNT_OF(wanted); i++) {
+        q.device_model = wanted[i];
+        assert_ok(store_leaderboard(db, &q, &board, f));
+        json_t *items = json_object_get(board, "items");
+        assert_int_equal(json_array_size(items), COUNT_OF(rows));
+        for (size_t k = 0; k < COUNT_OF(rows); k++)
+            assert_int_equal(json_integer_value(json_object_get(json_array_get(items, k), "rank")),
+                             rows[k].rank);
+        json_decref(board);
+    }
+    q.device_model = "h100";
+    assert_ok(store_leaderboard(db, &q, &board, f));
+    assert_int_equal(json_array_size(json_object_get(board, "items")), 0);
+    json_decref(board);
+    assert_string_equal(sql("SELECT board_rank(id) FROM submissions WHERE label = '5'"), "5");
+}
+
+static void a_worker_tells_of_its_device(void **state)
+{
+    struct db *db = *state;
+    struct worker_info w = {.name = "h:1:1", .host = "h", .device = "cuda:0", .device_uuid = "cuda:0:h",
+                            .device_model = "unknown", .lanes = "{}", .lease_ms = 30000};
+    assert_ok(queue_worker_start(db, &w, f));
+    assert_ok(queue_worker_health(db, w.name, "out", "no driver", NULL, f));
+    assert_string_equal(sql("SELECT count(*) FROM workers w WHERE is_healthy(w)"), "0");
+    w.device_uuid = "GPU-1";
+    w.device_model = "NVIDIA H200";
+    w.lanes = "{sm_90a/gpu,sm_90a/h200}";
+    assert_ok(queue_worker_start(db, &w, f));
+    assert_ok(queue_worker_health(
+        db, w.name, "ok", NULL,
+        "{\"temperature_c\":41.5,\"throttle\":[\"sw_power_cap\"],\"sm_mhz\":null}", f));
+    assert_string_equal(sql("SELECT count(*) FROM workers w WHERE is_healthy(w)"), "1");
+    json_t *doc;
+    assert_ok(store_workers(db, &doc, f));
+    json_t *item = json_array_get(json_object_get(doc, "items"), 0);
+    json_t *health = json_object_get(item, "health");
+    assert_string_equal(text_of(item, "device_model"), "NVIDIA H200");
+    assert_true(json_number_value(json_object_get(health, "temperature_c")) == 41.5);
+    assert_int_equal(json_array_size(json_object_get(health, "throttle")), 1);
+    assert_true(json_is_null(json_object_get(health, "sm_mhz")));
+    json_decref(doc);
+    assert_ok(queue_worker_health(db, w.name, "hot", "slowed down", NULL, f));
+    assert_string_equal(sql("SELECT count(*) FROM workers w WHERE is_healthy(w)"), "0");
+    assert_string_equal(sql("SELECT temperature_c FROM devices WHERE uuid = 'GPU-1'"), "41.5");
+}
+
 static void a_rerun_that_fails_leaves_the_board(void **state)
 {
     struct db *db = *state;
@@ -581,6 +652,8 @@ static const struct CMUnitTest tests[] = {
     test(a_rerun_is_a_new_evaluation),
     test(a_report_that_is_none_is_not_stored),
     test(the_board_ranks_the_best_of_each_entry),
+    test(entries_that_cannot_be_told_apart_share_a_rank),
+    test(a_worker_tells_of_its_device),
     test(a_rerun_that_fails_leaves_the_board),
     test(a_token_works_until_it_is_revoked),
     test(fsck_is_content_until_something_is_broken),
