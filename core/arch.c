@@ -5,6 +5,7 @@
 //   devices                    device models a submission may name, such as "h100"
 //   num_sms, warp_size, max_threads_per_block, max_shared_bytes, max_cluster, max_grid, max_block
 //   max_clock_mhz, memory_bytes_per_s, bf16_flops_per_cycle_per_sm     the roofline
+//   parameters, latency_cycles, peak_flops_per_cycle_per_sm            further numbers, for prompts
 //   families                   {name, target, tensor, opcodes {mnemonic: low 9 bits as "0x1f0"}}
 //   sources                    {field: where the number comes from}: every number has one
 #include "core/arch.h"
@@ -21,6 +22,7 @@ struct arch_fields {
     int64_t sm, num_sms, warp_size, max_threads_per_block, max_shared_bytes, max_cluster;
     double max_clock_mhz, memory_bytes_per_s, bf16_flops_per_cycle_per_sm;
     json_t *devices, *max_grid, *max_block, *families, *sources;
+    json_t *parameters, *latency_cycles, *peak_flops_per_cycle_per_sm;
 };
 
 #define FIELD(f) .name = #f, .required = true, .offset = offsetof(struct arch_fields, f)
@@ -42,6 +44,9 @@ static const struct json_field arch_fields[] = {
     {FIELD(memory_bytes_per_s), .kind = JSON_DOUBLE},
     {FIELD(bf16_flops_per_cycle_per_sm), .kind = JSON_DOUBLE},
     {FIELD(families), .kind = JSON_LIST, .min = 1, .max = LIMIT_FAMILIES},
+    {FIELD(parameters), .kind = JSON_MEMBER},
+    {FIELD(latency_cycles), .kind = JSON_MEMBER},
+    {FIELD(peak_flops_per_cycle_per_sm), .kind = JSON_MEMBER},
     {FIELD(sources), .kind = JSON_MEMBER},
 };
 
@@ -130,20 +135,37 @@ static void read_families(struct arch *a, const json_t *list, struct faults *fau
     }
 }
 
+static void check_positive(const json_t *numbers, const char *path, struct faults *faults)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach((json_t *)numbers, key, v)
+        if (!(json_number_value(v) > 0))
+            faults_add(faults, path, "'%s' must be a positive number", key);
+}
+
 /* A number without a source is a guess; it does not load. */
 static void check_sources(const json_t *document, const json_t *sources, struct faults *faults)
 {
+    static const char *const sourced[] = {"max_grid", "max_block", "families", "latency_cycles",
+                                          "peak_flops_per_cycle_per_sm"};
+    const json_t *parameters = json_object_get(document, "parameters");
     const char *key;
     json_t *v;
     json_object_foreach((json_t *)document, key, v)
     {
-        bool numeric = json_is_number(v) || !strcmp(key, "max_grid") || !strcmp(key, "max_block") ||
-                       !strcmp(key, "families");
+        bool numeric = json_is_number(v);
+        for (size_t i = 0; i < COUNT_OF(sourced); i++)
+            numeric |= !strcmp(key, sourced[i]);
         if (numeric && !json_is_string(json_object_get(sources, key)))
             faults_add(faults, "$.sources", "says nothing of '%s'", key);
     }
-    json_object_foreach((json_t *)sources, key, v) if (!json_object_get(document, key))
-        faults_add(faults, "$.sources", "'%s' is not a field", key);
+    json_object_foreach((json_t *)parameters, key, v)
+        if (!json_is_string(json_object_get(sources, key)))
+            faults_add(faults, "$.sources", "says nothing of '%s'", key);
+    json_object_foreach((json_t *)sources, key, v)
+        if (!json_object_get(document, key) && !json_object_get(parameters, key))
+            faults_add(faults, "$.sources", "'%s' is not a field", key);
 }
 
 static void read_arch(struct arch *a, struct faults *faults)
@@ -169,6 +191,9 @@ static void read_arch(struct arch *a, struct faults *faults)
     read_limits(in.max_grid, a->max_grid, "$.max_grid", faults);
     read_limits(in.max_block, a->max_block, "$.max_block", faults);
     read_families(a, in.families, faults);
+    check_positive(in.parameters, "$.parameters", faults);
+    check_positive(in.latency_cycles, "$.latency_cycles", faults);
+    check_positive(in.peak_flops_per_cycle_per_sm, "$.peak_flops_per_cycle_per_sm", faults);
     check_sources(a->document, in.sources, faults);
 }
 

@@ -36,7 +36,7 @@ static const struct row rows[] = {
     {"tmem_relinquish<1>()", "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned", 0},
     {"a.g[0] = tmem_at(a.n, i, 2 * i)", ".entry", 0},
     {"tmem_wait_load()", "tcgen05.wait::ld.sync.aligned", 0},
-    {"tmem_wait_store()", "tcgen05.wait::st.sync.aligned", 0},
+    {"tmem_wait_store()", "tcgen05.wait::st.sync.aligned", 0x1c6},
     {"tmem_copy<tmem_copy_shape::r128x256b>(a.n, a.g[0])", "tcgen05.cp.cta_group::1.128x256b [",
      0x1e7},
     {"tmem_copy<tmem_copy_shape::r4x256b>(a.n, a.g[0])", "tcgen05.cp.cta_group::1.4x256b [", 0x1e7},

@@ -78,6 +78,10 @@ static void mistakes(void **state)
         {"families.0.target", NULL, "$.families[0].target: is required"},
         {"sources.num_sms", NULL, "says nothing of 'num_sms'"},
         {"sources.l2", "'x'", "'l2' is not a field"},
+        {"sources.l2_bytes", NULL, "says nothing of 'l2_bytes'"},
+        {"parameters.l2_bytes", "0", "'l2_bytes' must be a positive number"},
+        {"latency_cycles.l2", "'x'", "'l2' must be a positive number"},
+        {"peak_flops_per_cycle_per_sm", NULL, "is required"},
     };
     const struct arch *h = archs_find(&registry.archs, "sm_90a");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

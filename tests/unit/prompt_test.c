@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Prompts: every variant is built, within its budget, the same each time; every code block of every
+ * document that goes into one compiles; nothing is named that does not exist. */
+#include "core/prompt.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/json.h"
+#include "core/pack.h"
+#include "core/plan.h"
+#include "core/tokenizer.h"
+#include "core/util.h"
+#include "evaluator/compile.h"
+#include "evaluator/cuda_paths.h"
+#include "tests/unit/domain.h"
+
+static bool toolkit;
+
+/* The packs of the benchmark's paper, and ours: what the variant `contract` holds of parameters,
+ * templates, contract. */
+static const struct {
+    const char *arch;
+    int64_t paper_tokens;
+} packs[] = {{"sm_90a", 22314}, {"sm_100a", 28815}};
+
+static const struct arch *arch_of(size_t i)
+{
+    const struct arch *a = archs_find(&registry.archs, packs[i].arch);
+    assert_non_null(a);
+    return a;
+}
+
+static void build(const struct arch *arch, const char *variant, struct prompt *out)
+{
+    struct fault f = {0};
+    struct prompt_request q = {.home = home_dir(),
+                               .arch = arch,
+                               .problem = problems_find(&registry.problems, "gemm"),
+                               .variant = variant};
+    if (prompt_build(&q, out, &f) != ERR_NONE)
+        fail_msg("%s", f.detail);
+}
+
+static const struct prompt_part *part_of(const struct prompt *p, const char *component)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (!strcmp(p->parts[i].component, component))
+            return &p->parts[i];
+    return NULL;
+}
+
+static void every_variant_is_built(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < COUNT_OF(packs); a++) {
+        struct fault f = {0};
+        json_t *variants = prompt_variants(home_dir(), arch_of(a), &f), *v;
+        size_t i;
+        if (!variants)
+            fail_msg("%s", f.detail);
+        assert_true(json_array_size(variants) >=
+                    4 + 6); /* the ablation, and three for each of three kinds */
+        json_array_foreach(variants, i, v)
+        {
+            struct prompt p, again;
+            struct buf one, two;
+            const char *name = json_string_value(json_object_get(v, "name"));
+            build(arch_of(a), name, &p);
+            build(arch_of(a), name, &again);
+            buf_init(&one, 4 * MIB);
+            buf_init(&two, 4 * MIB);
+            prompt_text(&p, &one);
+            prompt_text(&again, &two);
+            assert_string_equal(one.data, two.data);
+            assert_true(p.estimated && p.tokens > 500 && p.tokens == again.tokens);
+            assert_non_null(part_of(&p, "problem"));
+            assert_non_null(part_of(&p, "output_format"));
+            buf_release(&one);
+            buf_release(&two);
+            prompt_release(&p);
+            prompt_release(&again);
+        }
+        json_decref(variants);
+    }
+}
+
+static void packs_are_no_larger_than_the_papers(void **state)
+{
+    (void)state;
+    static const char *const components[] = {"parameters", "templates", "contract"};
+    for (size_t a = 0; a < COUNT_OF(packs); a++) {
+        struct prompt p;
+        int64_t tokens = 0;
+        build(arch_of(a), "contract", &p);
+        for (size_t i = 0; i < COUNT_OF(components); i++) {
+            const struct prompt_part *part = part_of(&p, components[i]);
+            assert_non_null(part);
+            print_message("%s %s: about %lld tokens\n", packs[a].arch, components[i],
+                          (long long)part->tokens);
+            tokens += part->tokens;
+        }
+        assert_true(tokens < packs[a].paper_tokens);
+        prompt_release(&p);
+    }
+}
+
+static void parts_say_what_they_must(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t arch;
+        const char *component, *text;
+    } rows[] = {
+        {0, "parameters", "| SMs | 132 |"},
+        {0, "parameters", "| bf16, dense | 4096 FLOP a cycle and SM: 1071 TFLOP/s at 1980 MHz |"},
+        {0, "parameters", "| L2 | 50 MiB |"},
+        {0, "parameters", "HGMMA, IGMMA"},
+        {1, "parameters", "| tensor memory of an SM | 256 KiB |"},
+        {1, "parameters", "UTCMMA"},
+        {0, "templates", "```cpp <ptxbench/wgmma.cuh>"},
+        {0, "templates", "void wgmma(D (&d)[Count], uint64_t a, uint64_t b, bool keep = true);"},
+        {0, "templates", "// PTX: mbarrier.init.shared::cta.b64"},
+        {1, "templates", "template <mma_kind Kind, int Blocks = 1>\nvoid tcgen05_mma("},
+        {0, "contract", "41. "},
+        {1, "contract", "55. "},
+        {0, "problem", "| `C` | output | bf16 | [M, N] = [8192, 7168] |"},
+        {0, "problem", "off by more than 0.01"},
+        {0, "output_format", "/*ptxbench-launch"},
+    };
+    struct prompt prompts[COUNT_OF(packs)];
+    for (size_t a = 0; a < COUNT_OF(packs); a++)
+        build(arch_of(a), "contract", &prompts[a]);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct prompt_part *part = part_of(&prompts[rows[i].arch], rows[i].component);
+        if (!part || !strstr(part->text, rows[i].text))
+            fail_msg("no '%s' in %s of %s", rows[i].text, rows[i].component,
+                     packs[rows[i].arch].arch);
+    }
+    for (size_t a = 0; a < COUNT_OF(packs); a++) {
+        const char *templates = part_of(&prompts[a], "templates")->text;
+        assert_null(strstr(templates, "asm"));
+        assert_null(strstr(templates, "#"
+                                      "define"));
+        assert_null(strstr(templates, "detail::"));
+        assert_null(strstr(templates, "SPDX"));
+        prompt_release(&prompts[a]);
+    }
+}
+
+static void declarations_leave_bodies_out(void **state)
+{
+    (void)state;
+    static const char header[] =
+        "// SPDX-License-Identifier: Apache-2.0\n"
+        "// What it is for.\n"
+        "#ifndef X\n#define X(a) \\\n    { a }\n\nnamespace ptxbench\n{\n"
+        "enum class e : int { a = 1, b };\n\n\n\n"
+        "namespace detail\n{\nstruct hidden { int x; };\n} // namespace detail\n\n"
+        "// Does.\n"
+        "template <int N>\n__device__ __forceinline__ int f(int a,\n    int b = '{')\n"
+        "{\n    if (a) { g(\"}\"); } // }\n    return b;\n}\n\n"
+        "struct s {\n    int n = 0;\n"
+        "    __device__ __forceinline__ bool is() const { return n; }\n};\n"
+        "} // namespace ptxbench\n#endif\n";
+    struct buf out;
+    buf_init(&out, KIB);
+    prompt_declarations(header, &out);
+    assert_string_equal(
+        out.data,
+        "// What it is for.\n\nenum class e : int { a = 1, b };\n\n// Does.\ntemplate <int N>\n"
+        "int f(int a, int b = '{');\n\nstruct s {\n int n = 0;\n bool is() const;\n};\n");
+    buf_release(&out);
+}
+
+static void what_is_not_there_is_said(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"nothing", "../variants/contract", "", "Contract", "a/b"};
+    struct prompt_request q = {.home = home_dir(),
+                               .arch = arch_of(0),
+                               .problem = problems_find(&registry.problems, "gemm")};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct fault f = {0};
+        struct prompt p;
+        q.variant = names[i];
+        assert_int_equal(prompt_build(&q, &p, &f), ERR_NOT_FOUND);
+        assert_non_null(strstr(f.detail, "there is no prompt variant"));
+        prompt_release(&p);
+    }
+}
+
+/* ---- documents ---- */
+
+/* Names that documents may use beside the headers': of CUDA, of the plan, of the problem. */
+static const char *const known[] = {
+    "__grid_constant__",
+    "__launch_bounds__",
+    "__syncthreads",
+    "__shfl_xor_sync",
+    "__global__",
+    "static_assert",
+    "shared_bytes",
+    "buffers",
+    "programmatic_dependent",
+    "launches",
+    "kernel",
+    "grid",
+    "block",
+    "cluster",
+    "cooperative",
+    "args",
+    "tensor",
+    "buffer",
+    "tensor_map",
+    "tensor_maps",
+    "box",
+    "swizzle",
+    "dims",
+    "strides",
+    "init",
+    "cuda",
+    "num_sms",
+    "ceil_div",
+    "loose",
+    "empty",
+    "full",
+    "done",
+    "taken",
+    "const",
+    "code",
+    "i32",
+    "assert",
+};
+
+static bool word_in(const char *text, const char *word, size_t n)
+{
+    for (const char *at = text; at && (at = strstr(at, word)); at += n) {
+        bool before = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        bool after = isalnum((unsigned char)at[n]) || at[n] == '_';
+        if (!before && !after)
+            return true;
+    }
+    return false;
+}
+
+/* The first identifier of an inline code span is known, declared in the headers, or stands in a
+ * code block of the same document. `code`: headers and blocks. Types of the reader's own
+ * (capitals), numbers, PTX and JSON are no names. */
+static bool span_is_known(const char *span, size_t len, const char *code)
+{
+    char name[128];
+    size_t n = 0;
+    while (n < len && n + 1 < sizeof name && (isalnum((unsigned char)span[n]) || span[n] == '_'))
+        n++;
+    if (n < 2 || !(islower((unsigned char)span[0]) || span[0] == '_') ||
+        (n < len && !strchr("(<= ", span[n])))
+        return true;
+    snprintf(name, sizeof name, "%.*s", (int)n, span);
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (!strcmp(known[i], name))
+            return true;
+    return word_in(code, name, n);
+}
+
+static void check_spans(const char *file, const char *text, const char *code)
+{
+    bool fenced = false;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t len = strcspn(line, "\n");
+        if (!strncmp(line, "```", 3)) {
+            fenced = !fenced;
+            continue;
+        }
+        for (size_t i = 0; i < len && !fenced; i++) {
+            if (line[i] != '`')
+                continue;
+            const char *end = memchr(line + i + 1, '`', len - i - 1);
+            if (!end)
+                fail_msg("%s: a backquote is not closed: %.60s", file, line);
+            size_t span = (size_t)(end - line) - i - 1;
+            if (!span_is_known(line + i + 1, span, code))
+                fail_msg("%s names `%.*s`, which does not exist", file, (int)span, line + i + 1);
+            i = (size_t)(end - line);
+        }
+    }
+}
+
+/* The blocks tagged `tag` of a document, one behind the other; how many. */
+static int blocks_of(const char *text, const char *tag, struct buf *out)
+{
+    int count = 0;
+    char head[32];
+    snprintf(head, sizeof head, "```%s\n", tag);
+    for (const char *at = text; (at = strstr(at, head)); count++) {
+        at += strlen(head);
+        const char *end = strstr(at, "\n```");
+        assert_non_null(end);
+        buf_add(out, at, (size_t)(end + 1 - at));
+    }
+    return count;
+}
+
+static int fences_of(const char *text)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, "```")); at += 3)
+        count++;
+    return count / 2;
+}
+
+static void add_headers(const char *arch, struct buf *includes, struct buf *texts)
+{
+    struct pack_files headers = {0};
+    assert_int_equal(pack_headers(&headers, home_dir(), arch, NULL), ERR_NONE);
+    for (size_t i = 0; i < headers.count; i++) {
+        buf_addf(includes, "#include <ptxbench/%s>\n", headers.items[i].name);
+        buf_add(texts, headers.items[i].text, headers.items[i].len);
+    }
+    buf_adds(includes, "#include <cuda_bf16.h>\nusing namespace ptxbench;\n");
+    pack_release(&headers);
+}
+
+static void compile(const char *arch, const char *file, const struct buf *source,
+                    const struct plan *plan, struct compile_result *r)
+{
+    struct compile_request q = {.language = "cuda",
+                                .arch = archs_find(&registry.archs, arch),
+                                .source = source->data,
+                                .source_len = source->len,
+                                .plan = plan,
+                                .names = plan ? NULL : (const char *const[]){"nothing", NULL},
+                                .timeout_ms = 120 * 1000,
+                                .wake_fd = -1};
+    compile_run(&q, r);
+    if (r->verdict != VERDICT_PASSED)
+        fail_msg("%s for %s: %s\n%.2000s", file, arch, r->detail, r->log.data ? r->log.data : "");
+}
+
+/* Blocks tagged json are launch plans. */
+static void check_plans(const char *text)
+{
+    static const char *const members[] = {"defines", "buffers", "tensor_maps", "launches"};
+    struct buf plan;
+    struct fault f = {0};
+    buf_init(&plan, LIMIT_SOURCE);
+    if (blocks_of(text, "json", &plan)) {
+        json_t *v = json_parse(plan.data, plan.len, &f);
+        if (!v)
+            fail_msg("%s", f.detail);
+        const char *key;
+        json_t *member;
+        json_object_foreach(v, key, member)
+        {
+            bool is_member = false;
+            for (size_t i = 0; i < COUNT_OF(members); i++)
+                is_member |= !strcmp(members[i], key);
+            assert_true(is_member);
+        }
+        json_decref(v);
+    }
+    buf_release(&plan);
+}
+
+/* Code of one document: its blocks compile after all headers of the architecture. */
+static void check_document(const char *arch, const char *file, const char *text)
+{
+    struct buf source, code;
+    buf_init(&source, LIMIT_SOURCE);
+    buf_init(&code, 4 * MIB);
+    add_headers(arch, &source, &code);
+    int blocks = blocks_of(text, "cuda", &source), plans = blocks_of(text, "json", &code);
+    check_plans(text);
+    assert_int_equal(fences_of(text),
+                     blocks + plans); /* no block is of another kind, so none goes unchecked */
+    buf_add(&code, source.data, source.len);
+    check_spans(file, text, code.data);
+    if (blocks && toolkit) {
+        struct compile_result r;
+        buf_adds(&source, "extern \"C\" __global__ void nothing() {}\n");
+        compile(arch, file, &source, NULL, &r);
+        compile_result_release(&r);
+    }
+    buf_release(&source);
+    buf_release(&code);
+}
+
+static void a_wrong_name_is_noticed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *span;
+        bool known;
+    } rows[] = {{"wgmma_wait<0>", true},
+                {"wgmma_wiat<0>", false},
+                {"wgmma_wait", true},
+                {"mbarrier_arrive_remote(b)", false},
+                {"Di", true},
+                {"-std=c++20", true},
+                {"grid", true},
+                {"gird", false},
+                {"wgmma.mma_async", true}};
+    struct buf includes, code;
+    buf_init(&includes, MIB);
+    buf_init(&code, MIB);
+    add_headers("sm_90a", &includes, &code);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (span_is_known(rows[i].span, strlen(rows[i].span), code.data) != rows[i].known)
+            fail_msg("%s", rows[i].span);
+    buf_release(&includes);
+    buf_release(&code);
+}
+
+static void check_folder(const char *arch, const char *folder)
+{
+    char path[512];
+    struct pack_files files = {0};
+    snprintf(path, sizeof path, "%s/arch/%s", home_dir(), folder);
+    assert_int_equal(pack_add_folder(&files, path, ".md", NULL), ERR_NONE);
+    assert_true(files.count > 0);
+    for (size_t i = 0; i < files.count; i++)
+        check_document(arch, files.items[i].name, files.items[i].text);
+    pack_release(&files);
+}
+
+static void documents_hold(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < COUNT_OF(packs); a++) {
+        char own[64];
+        check_folder(packs[a].arch, packs[a].arch);
+        snprintf(own, sizeof own, "%s/hints", packs[a].arch);
+        check_folder(packs[a].arch, own);
+        check_folder(packs[a].arch, "common");
+        check_folder(packs[a].arch, "common/hints");
+    }
+}
+
+static struct buf read_example(const char *arch)
+{
+    char path[512];
+    struct buf source;
+    buf_init(&source, LIMIT_SOURCE);
+    snprintf(path, sizeof path, "%s/arch/%s/examples/gemm.cu", home_dir(), arch);
+    assert_int_equal(read_file(path, &source, NULL), ERR_NONE);
+    return source;
+}
+
+static void examples_compile_with_their_plan(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"gmma", "tcgen05_mma"};
+    if (!toolkit)
+        skip();
+    for (size_t a = 0; a < COUNT_OF(packs); a++) {
+        struct buf source = read_example(packs[a].arch);
+        json_t *body =
+            json_pack("{s:s, s:s, s:s, s:s, s:s}", "problem", "gemm", "arch", packs[a].arch,
+                      "device", "cpu", "mode", "compile", "source", source.data);
+        struct submission s;
+        struct faults faults = {0};
+        char first[LIMIT_DETAIL];
+        if (!submission_parse(&registry, body, &s, &faults))
+            fail_msg("%s", faults_first(&faults, first, sizeof first));
+        struct compile_result r;
+        compile(packs[a].arch, "gemm.cu", &source, s.plan, &r);
+        assert_int_equal(json_array_size(json_object_get(r.compiler, "warnings")), 0);
+        const json_t *family = json_object_get(r.families, families[a]);
+        assert_true(json_integer_value(json_object_get(family, "static")) > 0);
+        compile_result_release(&r);
+        submission_release(&s);
+        json_decref(body);
+        buf_release(&source);
+    }
+}
+
+static int load_all(void **state)
+{
+    struct cuda_paths paths;
+    toolkit = cuda_paths_find(&paths) && paths.nvrtc[0] && paths.ptxas[0];
+    return registry_setup(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_variant_is_built),
+        cmocka_unit_test(packs_are_no_larger_than_the_papers),
+        cmocka_unit_test(parts_say_what_they_must),
+        cmocka_unit_test(declarations_leave_bodies_out),
+        cmocka_unit_test(what_is_not_there_is_said),
+        cmocka_unit_test(a_wrong_name_is_noticed),
+        cmocka_unit_test(documents_hold),
+        cmocka_unit_test(examples_compile_with_their_plan),
+    };
+    return cmocka_run_group_tests(tests, load_all, registry_teardown);
+}
