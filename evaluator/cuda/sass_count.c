@@ -149,7 +149,7 @@ enum err sass_summarise(const struct cubin *cubin, const struct arch *arch,
                         const struct sass_records *records, struct sass_summary *out,
                         struct fault *f)
 {
-    const char *entries[LIMIT_LAUNCHES];
+    const char *entries[LIMIT_LAUNCHES] = {0};
     struct cubin_reach reach;
     struct cubin_function fn;
     *out = (struct sass_summary){0};
