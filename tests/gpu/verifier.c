@@ -164,6 +164,8 @@ static bool as_ptxvm(const json_t *answer, const struct kit *k, const char *sour
                    json_object_get(json_object_get(mine, family), "warps")) &&
         json_equal(json_object_get(theirs, "threads"),
                    json_object_get(json_object_get(mine, family), "threads"));
+    double share = json_number_value(json_object_get(answer, "tensor_share"));
+    ok = ok && fabs(json_number_value(json_object_get(target, "tensor_share")) - share) < 1e-9;
     if (!ok) {
         char *text = json_dumps(target, JSON_COMPACT | JSON_ENCODE_ANY);
         printf("# ptxvm: %s %s\n", verdict_name(e.verdict), text);
