@@ -18,6 +18,8 @@ handler_fn submission_cancel, submission_rerun;
 handler_fn submission_events;
 /* api_catalog.c */
 handler_fn problems_list, problem_get, archs_list, arch_get;
+/* api_prompts.c */
+handler_fn prompts_list, prompt_preview;
 /* api_board.c */
 handler_fn leaderboard_get, queue_get, workers_get;
 /* api_board_html.c */

@@ -367,6 +367,21 @@ static void check_plans(const char *text)
     buf_release(&plan);
 }
 
+/* A kernel that takes the address of every function of `blocks`, so that all of them are assembled.
+ */
+static void add_caller(const char *blocks, struct buf *source)
+{
+    buf_adds(source, "extern \"C\" __global__ void nothing(const void **p) {\n");
+    for (const char *line = blocks; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (!strncmp(line, "__device__ ", 11)) {
+            const char *end = line + strcspn(line, "("), *start = end;
+            while (isalnum((unsigned char)start[-1]) || start[-1] == '_')
+                start--;
+            buf_addf(source, "*p++ = (const void *)&%.*s;\n", (int)(end - start), start);
+        }
+    buf_adds(source, "}\n");
+}
+
 /* Code of one document: its blocks compile after all headers of the architecture. */
 static void check_document(const char *arch, const char *file, const char *text)
 {
@@ -374,6 +389,7 @@ static void check_document(const char *arch, const char *file, const char *text)
     buf_init(&source, LIMIT_SOURCE);
     buf_init(&code, 4 * MIB);
     add_headers(arch, &source, &code);
+    size_t head = source.len;
     int blocks = blocks_of(text, "cuda", &source), plans = blocks_of(text, "json", &code);
     check_plans(text);
     assert_int_equal(fences_of(text),
@@ -382,7 +398,11 @@ static void check_document(const char *arch, const char *file, const char *text)
     check_spans(file, text, code.data);
     if (blocks && toolkit) {
         struct compile_result r;
-        buf_adds(&source, "extern \"C\" __global__ void nothing() {}\n");
+        struct buf copy;
+        buf_init(&copy, LIMIT_SOURCE);
+        buf_add(&copy, source.data + head, source.len - head);
+        add_caller(copy.data, &source);
+        buf_release(&copy);
         compile(arch, file, &source, NULL, &r);
         compile_result_release(&r);
     }
