@@ -8,12 +8,6 @@
 /* Relative error over rounding up to which "less precise" is a better guess than "wrong". */
 #define DOWNGRADE_EXCESS 0.02
 
-/* How output and oracle go together, over elements where both are finite. */
-struct fit {
-    double oo, oy, yy, lowest, highest;
-    int64_t n;
-};
-
 __attribute__((format(printf, 2, 3))) static void hint(struct compare_result *r, const char *fmt,
                                                        ...)
 {
@@ -32,10 +26,14 @@ static int64_t transposed(int64_t i, int64_t height, int64_t width)
     return matrix * height * width + at % height * width + at / height;
 }
 
-static struct fit fit_of(const struct compare_task *t, int64_t n, bool transpose)
+/* compare_fit_function of a struct compare_task. */
+static void fit_here(void *arg, bool transpose, struct compare_fit *out)
 {
-    struct fit f = {.lowest = INFINITY, .highest = -INFINITY};
-    int64_t width = t->shape[t->ndim - 1], height = t->ndim > 1 ? t->shape[t->ndim - 2] : 1;
+    const struct compare_task *t = arg;
+    struct compare_fit f = {.lowest = INFINITY, .highest = -INFINITY};
+    int64_t width = t->shape[t->ndim - 1], height = t->ndim > 1 ? t->shape[t->ndim - 2] : 1, n = 1;
+    for (int d = 0; d < t->ndim; d++)
+        n *= t->shape[d];
     for (int64_t i = 0; i < n; i++) {
         double o = dtype_load(t->dtype, t->output, (size_t)i);
         int64_t from = transpose ? transposed(i, height, width) : i;
@@ -49,10 +47,10 @@ static struct fit fit_of(const struct compare_task *t, int64_t n, bool transpose
         f.highest = fmax(f.highest, o);
         f.n++;
     }
-    return f;
+    *out = f;
 }
 
-static double correlation(const struct fit *f)
+static double correlation(const struct compare_fit *f)
 {
     return f->oo > 0 && f->yy > 0 ? f->oy / sqrt(f->oo * f->yy) : 0;
 }
@@ -70,9 +68,11 @@ static void hint_region(const struct compare_task *t, struct compare_result *r)
          (long long)r->bad_high[1], last ? ": look at the last tile" : "");
 }
 
-static void hint_shape(const struct compare_task *t, struct compare_result *r)
+static void hint_shape(const struct compare_task *t, struct compare_result *r,
+                       compare_fit_function *fit, void *arg)
 {
-    struct fit f = fit_of(t, r->elements, false);
+    struct compare_fit f, turned;
+    fit(arg, false, &f);
     if (f.n > 1 && f.lowest == f.highest) {
         hint(r, "the whole output is %g", f.lowest);
         return;
@@ -84,7 +84,7 @@ static void hint_shape(const struct compare_task *t, struct compare_result *r)
         hint(r, "the output is %.6g times the oracle: the sign is wrong", scale);
     if (fabs(c) > 0.9 || t->ndim < 2)
         return;
-    struct fit turned = fit_of(t, r->elements, true);
+    fit(arg, true, &turned);
     if (correlation(&turned) > 0.99)
         hint(r, "the output is the transpose of the oracle");
 }
@@ -102,7 +102,8 @@ static void hint_precision(struct compare_result *r)
              r->excess);
 }
 
-void compare_hints(const struct compare_task *task, struct compare_result *r)
+void compare_hints_by(const struct compare_task *task, struct compare_result *r,
+                      compare_fit_function *fit, void *arg)
 {
     if (r->unwritten)
         hint(r, "%lld of %lld elements were never written", (long long)r->unwritten,
@@ -113,8 +114,14 @@ void compare_hints(const struct compare_task *task, struct compare_result *r)
         hint(r, "infinite at %lld places where the oracle is finite", (long long)r->inf);
     if (!r->paper) {
         hint_region(task, r);
-        hint_shape(task, r);
+        hint_shape(task, r, fit, arg);
     }
     if (!r->strict && !r->nan && !r->inf && r->excess < DOWNGRADE_EXCESS)
         hint_precision(r);
+}
+
+void compare_hints(const struct compare_task *task, struct compare_result *r)
+{
+    struct compare_task copy = *task;
+    compare_hints_by(task, r, fit_here, &copy);
 }

@@ -8,6 +8,8 @@
 #include "evaluator/compare_hints.h"
 #include "evaluator/compare_parts.h"
 
+enum { FIT_WARPS = 4096 };
+
 /* What the device measures of a row: struct row of kernels.cu. */
 struct gpu_row {
     struct compare_sums sum;
@@ -28,8 +30,11 @@ struct comparison {
 enum err gpu_comparer_open(struct gpu_comparer *c, const struct kernels *k, struct fault *f)
 {
     *c = (struct gpu_comparer){.kernels = *k};
-    return driver_check(cu.StreamCreate(&c->kernels.stream, CU_STREAM_DEFAULT), f,
-                        "create a stream");
+    c->kernels.stream = NULL;
+    c->kernels.places = 0;
+    CUresult r = cu.StreamCreate(&c->kernels.stream, CU_STREAM_DEFAULT);
+    r = r ? r : cu.MemAlloc(&c->kernels.places, KERNELS_COLUMNS * 4);
+    return driver_check(r, f, "set up a comparison");
 }
 
 static void drop_sums(struct gpu_comparer *c)
@@ -46,6 +51,8 @@ static void drop_sums(struct gpu_comparer *c)
 void gpu_comparer_close(struct gpu_comparer *c)
 {
     drop_sums(c);
+    if (c->kernels.places)
+        cu.MemFree(c->kernels.places);
     if (c->kernels.stream)
         cu.StreamDestroy(c->kernels.stream);
     *c = (struct gpu_comparer){0};
@@ -89,9 +96,9 @@ enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *t
     struct comparison what = {output, oracle, (int32_t)task->dtype, (int32_t)task->oracle_dtype,
                               p.matrices, p.height, p.width, task->rule.atol, task->rule.rtol,
                               c->sums, c->sums + row_bytes};
-    e = kernels_launch(&c->kernels, KERNEL_compare_rows, p.row_count, &what, f);
+    e = kernels_launch(&c->kernels, KERNEL_compare_rows, p.row_count * KERNELS_LANES, &what, f);
     if (e == ERR_NONE)
-        e = kernels_launch(&c->kernels, KERNEL_compare_tiles, p.tile_count, &what, f);
+        e = kernels_launch(&c->kernels, KERNEL_compare_tiles, p.tile_count * KERNELS_LANES, &what, f);
     return e == ERR_NONE
                ? driver_check(cu.MemcpyDtoHAsync(c->here, c->sums, bytes, c->kernels.stream), f,
                               "read the sums of a comparison")
@@ -138,32 +145,54 @@ static enum err read_element(enum dtype t, CUdeviceptr tensor, int64_t at, doubl
     return e;
 }
 
-/* Hints, which look at the values of an output that fails the paper's rule. */
-static enum err add_hints(const struct gpu_comparer *c, struct compare_result *out, struct fault *f)
+/* struct fitting of kernels.cu */
+struct fitting {
+    CUdeviceptr output, oracle;
+    int32_t dtype, oracle_dtype;
+    int64_t n, height, width;
+    int32_t transpose;
+    CUdeviceptr fits;
+};
+
+struct fit_call {
+    struct gpu_comparer *comparer;
+    int64_t elements;
+    enum err e;
+    struct fault *fault;
+};
+
+/* compare_fit_function: every warp of the grid has measured a part. */
+static void fit_there(void *arg, bool transpose, struct compare_fit *out)
 {
-    struct compare_task task = c->task;
-    if (out->paper) {
-        compare_hints(&task, out);
-        return ERR_NONE;
+    struct fit_call *call = arg;
+    struct gpu_comparer *c = call->comparer;
+    struct compare_parts p;
+    compare_parts_measure(&p, &c->task);
+    struct fitting what = {c->output, c->oracle, (int32_t)c->task.dtype, (int32_t)c->task.oracle_dtype,
+                           call->elements, p.height, p.width, transpose, 0};
+    size_t bytes = FIT_WARPS * sizeof(*out);
+    if (call->e == ERR_NONE)
+        call->e = make_room(c, bytes, call->fault);
+    what.fits = c->sums;
+    if (call->e == ERR_NONE)
+        call->e = kernels_launch(&c->kernels, KERNEL_fit_tensor, FIT_WARPS * KERNELS_LANES, &what,
+                                 call->fault);
+    CUstream stream = c->kernels.stream;
+    if (call->e == ERR_NONE)
+        call->e = driver_check(cu.MemcpyDtoHAsync(c->here, c->sums, bytes, stream), call->fault,
+                               "read a fit");
+    if (call->e == ERR_NONE)
+        call->e = driver_check(cu.StreamSynchronize(stream), call->fault, "measure a fit");
+    *out = (struct compare_fit){.lowest = INFINITY, .highest = -INFINITY};
+    const struct compare_fit *parts = c->here;
+    for (size_t i = 0; call->e == ERR_NONE && i < FIT_WARPS; i++) {
+        out->oo += parts[i].oo;
+        out->oy += parts[i].oy;
+        out->yy += parts[i].yy;
+        out->lowest = fmin(out->lowest, parts[i].lowest);
+        out->highest = fmax(out->highest, parts[i].highest);
+        out->n += parts[i].n;
     }
-    size_t bytes = (size_t)out->elements * dtype_bytes(task.dtype);
-    size_t oracle_bytes = (size_t)out->elements * dtype_bytes(task.oracle_dtype);
-    void *got = malloc(bytes), *want = malloc(oracle_bytes);
-    enum err e = got && want ? ERR_NONE
-                             : fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory",
-                                         task.name);
-    if (e == ERR_NONE)
-        e = driver_check(cu.MemcpyDtoH(got, c->output, bytes), f, "read %s", task.name);
-    if (e == ERR_NONE)
-        e = driver_check(cu.MemcpyDtoH(want, c->oracle, oracle_bytes), f, "read the oracle's %s",
-                         task.name);
-    task.output = got;
-    task.oracle = want;
-    if (e == ERR_NONE)
-        compare_hints(&task, out);
-    free(got);
-    free(want);
-    return e;
 }
 
 enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *out, struct fault *f)
@@ -192,7 +221,11 @@ enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *ou
 enum err gpu_comparer_end(struct gpu_comparer *c, struct compare_result *out, struct fault *f)
 {
     enum err e = gpu_comparer_end_sums(c, out, f);
-    return e == ERR_NONE && !out->strict ? add_hints(c, out, f) : e;
+    if (e != ERR_NONE || out->strict)
+        return e;
+    struct fit_call call = {c, out->elements, ERR_NONE, f};
+    compare_hints_by(&c->task, out, fit_there, &call);
+    return call.e;
 }
 
 static enum err compare_once(const struct kernels *k, const struct compare_task *task,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compare() of evaluator/compare.h for tensors on the device: the sums are made there, in the host's own
- * order, and judged here by the same code. Counts, maxima and the sums of tiles and rows are those of
- * compare() bit for bit; the sum over the whole tensor is the sum of its rows and can differ in the last
- * bits. Hints are made only for an output that fails: then both tensors are copied and looked at here.
+ * compare() of evaluator/compare.h for tensors on the device: what it measures is measured there and judged
+ * here by the same code. Counts and maxima are those of compare() bit for bit; sums run in another order and
+ * can differ in the last bits. Nothing of the tensors is copied here.
  *
  * A comparer has a stream of its own, so that several compare at the same time:
  *
@@ -35,7 +34,7 @@ enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *t
                             CUdeviceptr oracle, struct fault *f);
 /* Waits for it and judges. */
 enum err gpu_comparer_end(struct gpu_comparer *c, struct compare_result *out, struct fault *f);
-/* The same without hints: nothing of the tensors is copied. */
+/* The same without hints. */
 enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *out, struct fault *f);
 
 /* All in one, with a comparer of its own. */

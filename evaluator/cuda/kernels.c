@@ -56,9 +56,11 @@ static enum err make_tables(struct kernels *k, struct fault *f)
     if (e == ERR_NONE)
         e = driver_check(cu.MemcpyHtoD(k->quantiles, inputs_normal_table(), bytes), f,
                          "copy the quantile table");
-    return e == ERR_NONE
-               ? driver_check(cu.MemAlloc(&k->counts, KERNELS_COUNTS * 8), f, "allocate counters")
-               : e;
+    if (e == ERR_NONE)
+        e = driver_check(cu.MemAlloc(&k->counts, KERNELS_COUNTS * 8), f, "allocate counters");
+    return e == ERR_NONE ? driver_check(cu.MemAlloc(&k->places, KERNELS_COLUMNS * 4), f,
+                                        "allocate places of columns")
+                         : e;
 }
 
 enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f)
@@ -81,6 +83,8 @@ void kernels_close(struct kernels *k)
         cu.MemFree(k->quantiles);
     if (k->counts)
         cu.MemFree(k->counts);
+    if (k->places)
+        cu.MemFree(k->places);
     if (k->module)
         cu.ModuleUnload(k->module);
     *k = (struct kernels){0};
@@ -129,9 +133,17 @@ enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, 
         CUdeviceptr out, in;
         int64_t rows, columns;
         int32_t element_bytes;
-        uint64_t row_key, column_key;
-    } redraw = {out, in, rows, columns, (int32_t)dtype_bytes(t), row_key, column_key};
-    return kernels_launch(k, KERNEL_redraw_tensor, rows * THREADS, &redraw, f);
+        uint64_t row_key;
+        CUdeviceptr columns_from;
+    } redraw = {out, in, rows, columns, (int32_t)dtype_bytes(t), row_key, column_key ? k->places : 0};
+    CUdeviceptr places = k->places;
+    void *placing[] = {&places, &columns, &column_key};
+    enum err e = ERR_NONE;
+    if (column_key && columns > KERNELS_COLUMNS)
+        return fault_set(f, ERR_UNAVAILABLE, "cannot redraw %lld columns", (long long)columns);
+    if (column_key)
+        e = launch(k, KERNEL_place_columns, columns, placing, f);
+    return e == ERR_NONE ? kernels_launch(k, KERNEL_redraw_tensor, rows * THREADS, &redraw, f) : e;
 }
 
 enum err kernels_clear_counts(const struct kernels *k, struct fault *f)

@@ -2,8 +2,8 @@
 //
 // The keeper's own device code: inputs, their redraws, and what is measured of an output. NVRTC compiles
 // it when the keeper starts (evaluator/cuda/kernels.c). Every number here equals what the host code makes
-// (evaluator/inputs.c, evaluator/compare.c) bit for bit: sums run in the same order, and no multiplication
-// is fused with an addition. tests/gpu/kernels.c holds the two against each other.
+// (evaluator/inputs.c, evaluator/compare.c) bit for bit: no multiplication is fused with an addition. Only
+// sums run in another order, one part per lane of a warp. tests/gpu/kernels.c holds the two against each other.
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -136,8 +136,9 @@ struct redraw {
     void *out;
     const void *in;
     i64 rows, columns;
-    int element_bytes;          // 2, 4 or 8, of a float type: the sign is the top bit
-    u64 row_key, column_key;    // 0: as they are
+    int element_bytes;   // 2, 4 or 8, of a float type: the sign is the top bit
+    u64 row_key;         // 0: rows stay where and as they are
+    const u32 *columns_from; // of place_columns; null: columns likewise
 };
 
 static __device__ u32 mix(u64 key, u32 round, u32 v)
@@ -175,21 +176,51 @@ static __device__ bool is_negated(i64 i, u64 key)
     return key && (mix(key, 6, (u32)i) & 1);
 }
 
+// Where each column comes from, its sign in the top bit.
+extern "C" __global__ void place_columns(u32 *from, i64 n, u64 key)
+{
+    for (i64 i = first_index(); i < n; i += index_step())
+        from[i] = (u32)place_of(i, n, key) | (u32)is_negated(i, key) << 31;
+}
+
+// A whole row, 16 bytes at a time. Both rows are aligned to that.
+static __device__ void copy_row(const redraw &r, i64 to, i64 from, bool negated)
+{
+    u32 flip = !negated ? 0 : r.element_bytes == 2 ? 0x80008000u : 0x80000000u;
+    u32 other = r.element_bytes == 8 ? 0 : flip; // the low half of 8 bytes has no sign
+    i64 pieces = r.columns * r.element_bytes / 16;
+    const uint4 *in = (const uint4 *)r.in + from * pieces;
+    uint4 *out = (uint4 *)r.out + to * pieces;
+    for (i64 i = threadIdx.x; i < pieces; i += blockDim.x) {
+        uint4 v = in[i];
+        out[i] = make_uint4(v.x ^ other, v.y ^ flip, v.z ^ other, v.w ^ flip);
+    }
+}
+
+static __device__ void move_element(const redraw &r, i64 to, i64 at, u64 flip)
+{
+    if (r.element_bytes == 8)
+        ((u64 *)r.out)[to] = ((const u64 *)r.in)[at] ^ flip << 63;
+    else if (r.element_bytes == 4)
+        ((u32 *)r.out)[to] = ((const u32 *)r.in)[at] ^ (u32)flip << 31;
+    else
+        ((u16 *)r.out)[to] = ((const u16 *)r.in)[at] ^ (u16)(flip << 15);
+}
+
 extern "C" __global__ void redraw_tensor(redraw r)
 {
+    bool whole = !r.columns_from && r.columns * r.element_bytes % 16 == 0;
     for (i64 row = blockIdx.x; row < r.rows; row += gridDim.x) {
         i64 from = place_of(row, r.rows, r.row_key);
         bool negated = is_negated(row, r.row_key);
+        if (whole) {
+            copy_row(r, row, from, negated);
+            continue;
+        }
         for (i64 column = threadIdx.x; column < r.columns; column += blockDim.x) {
-            i64 to = row * r.columns + column;
-            i64 at = from * r.columns + place_of(column, r.columns, r.column_key);
-            u64 flip = negated != is_negated(column, r.column_key);
-            if (r.element_bytes == 8)
-                ((u64 *)r.out)[to] = ((const u64 *)r.in)[at] ^ flip << 63;
-            else if (r.element_bytes == 4)
-                ((u32 *)r.out)[to] = ((const u32 *)r.in)[at] ^ (u32)flip << 31;
-            else
-                ((u16 *)r.out)[to] = ((const u16 *)r.in)[at] ^ (u16)(flip << 15);
+            u32 place = r.columns_from ? r.columns_from[column] : (u32)column;
+            move_element(r, row * r.columns + column, from * r.columns + (place & 0x7fffffffu),
+                         negated != place >> 31);
         }
     }
 }
@@ -285,49 +316,154 @@ static __device__ bool element_is_bad(const comparison &c, double o, double y, r
         r.inf += o == o;
         return true;
     }
-    double abs = fabs(__dadd_rn(o, -y)), rel = __ddiv_rn(abs, __dadd_rn(fabs(y), 1e-8));
+    double abs = fabs(__dadd_rn(o, -y)), scale = __dadd_rn(fabs(y), 1e-8);
     r.max_abs = fmax(r.max_abs, abs);
+    // A division only where it can matter: in these the factor is on the safe side.
+    if (abs < r.max_rel * scale * (1 - 1e-12) && abs <= c.atol)
+        return false;
+    double rel = __ddiv_rn(abs, scale);
     r.max_rel = fmax(r.max_rel, rel);
     return abs > c.atol && rel > c.rtol;
 }
 
-// One thread per row, and one per tile below: a sum in the host's own order, which no tree of threads has.
-extern "C" __global__ void compare_rows(comparison c)
+enum { LANES = 32 };
+
+template <class T> static __device__ T sum_of_warp(T v)
 {
-    i64 at = first_index();
-    if (at >= c.matrices * c.height)
-        return;
+    for (int d = LANES / 2; d; d /= 2)
+        v += __shfl_down_sync(~0u, v, d);
+    return v;
+}
+
+template <class T> static __device__ T largest_of_warp(T v)
+{
+    for (int d = LANES / 2; d; d /= 2) {
+        T other = __shfl_down_sync(~0u, v, d);
+        v = other > v ? other : v;
+    }
+    return v;
+}
+
+// In lane 0.
+static __device__ sums sums_of_warp(const sums &s)
+{
+    return {sum_of_warp(s.error), sum_of_warp(s.rounding), sum_of_warp(s.reference), sum_of_warp(s.n)};
+}
+
+static __device__ int lane()
+{
+    return threadIdx.x % LANES;
+}
+
+// What a lane sees of a row. COMMON: bf16 held against f64, which the compiler then knows.
+template <bool COMMON> static __device__ row row_of_lane(const comparison &c, i64 at)
+{
+    const int t = COMMON ? BF16 : c.dtype, y_type = COMMON ? F64 : c.oracle_dtype;
     row r = {};
-    r.first_bad = r.last_bad = -1;
-    for (i64 column = 0; column < c.width; column++) {
+    r.last_bad = -1;
+    r.first_bad = c.width;
+#pragma unroll 4
+    for (i64 column = lane(); column < c.width; column += LANES) {
         i64 i = at * c.width + column;
-        double o = load(c.dtype, c.output, i), y = load(c.oracle_dtype, c.oracle, i);
-        double rounded = round_to(c.dtype, y);
-        r.unwritten += is_poison(c.dtype, c.output, i);
+        double o = load(t, c.output, i), y = load(y_type, c.oracle, i), rounded = round_to(t, y);
+        r.unwritten += is_poison(t, c.output, i);
         r.mismatches += !same(o, rounded);
         if (element_is_bad(c, o, y, r)) {
             r.bad++;
-            r.first_bad = r.first_bad < 0 ? column : r.first_bad;
+            r.first_bad = min(r.first_bad, column);
             r.last_bad = column;
         }
         sums_add(r.sum, o, rounded, y);
     }
-    c.rows[at] = r;
+    return r;
+}
+
+// A warp per row, and one per tile below.
+extern "C" __global__ void compare_rows(comparison c)
+{
+    bool common = c.dtype == BF16 && c.oracle_dtype == F64;
+    for (i64 at = first_index() / LANES; at < c.matrices * c.height; at += index_step() / LANES) {
+        row r = common ? row_of_lane<true>(c, at) : row_of_lane<false>(c, at);
+        r.sum = sums_of_warp(r.sum);
+        r.bad = sum_of_warp(r.bad);
+        r.nan = sum_of_warp(r.nan);
+        r.inf = sum_of_warp(r.inf);
+        r.unwritten = sum_of_warp(r.unwritten);
+        r.mismatches = sum_of_warp(r.mismatches);
+        r.first_bad = -largest_of_warp(-r.first_bad);
+        r.last_bad = largest_of_warp(r.last_bad);
+        r.max_abs = largest_of_warp(r.max_abs);
+        r.max_rel = largest_of_warp(r.max_rel);
+        if (!r.bad)
+            r.first_bad = -1;
+        if (lane() == 0)
+            c.rows[at] = r;
+    }
+}
+
+template <bool COMMON> static __device__ sums tile_of_lane(const comparison &c, i64 first, i64 height, i64 width)
+{
+    const int t = COMMON ? BF16 : c.dtype, y_type = COMMON ? F64 : c.oracle_dtype;
+    sums s = {};
+#pragma unroll 4
+    for (i64 y = 0; y < height; y++)
+        for (i64 x = lane(); x < width; x += LANES) {
+            i64 i = first + y * c.width + x;
+            double want = load(y_type, c.oracle, i);
+            sums_add(s, load(t, c.output, i), round_to(t, want), want);
+        }
+    return s;
 }
 
 extern "C" __global__ void compare_tiles(comparison c)
 {
     i64 down = (c.height + TILE - 1) / TILE, across = (c.width + TILE - 1) / TILE;
-    i64 at = first_index();
-    if (at >= c.matrices * down * across)
-        return;
-    i64 top = at / across % down * TILE, left = at % across * TILE, matrix = at / (down * across);
-    sums s = {};
-    for (i64 y = top; y < min(top + TILE, c.height); y++)
-        for (i64 x = left; x < min(left + TILE, c.width); x++) {
-            i64 i = (matrix * c.height + y) * c.width + x;
-            double want = load(c.oracle_dtype, c.oracle, i);
-            sums_add(s, load(c.dtype, c.output, i), round_to(c.dtype, want), want);
-        }
-    c.tiles[at] = s;
+    bool common = c.dtype == BF16 && c.oracle_dtype == F64;
+    for (i64 at = first_index() / LANES; at < c.matrices * down * across; at += index_step() / LANES) {
+        i64 top = at / across % down * TILE, left = at % across * TILE, matrix = at / (down * across);
+        i64 first = (matrix * c.height + top) * c.width + left;
+        i64 height = min((i64)TILE, c.height - top), width = min((i64)TILE, c.width - left);
+        sums s = common ? tile_of_lane<true>(c, first, height, width)
+                        : tile_of_lane<false>(c, first, height, width);
+        s = sums_of_warp(s);
+        if (lane() == 0)
+            c.tiles[at] = s;
+    }
+}
+
+// ---- hints: see evaluator/compare_hints.h ----
+
+struct fit { // struct compare_fit
+    double oo, oy, yy, lowest, highest;
+    i64 n;
+};
+
+struct fitting {
+    const void *output, *oracle;
+    int dtype, oracle_dtype;
+    i64 n, height, width;
+    int transpose; // the oracle, every matrix
+    fit *fits;     // one per warp of the grid
+};
+
+extern "C" __global__ void fit_tensor(fitting f)
+{
+    fit s = {0, 0, 0, __longlong_as_double(0x7ff0000000000000), -__longlong_as_double(0x7ff0000000000000), 0};
+    for (i64 i = first_index(); i < f.n; i += index_step()) {
+        i64 area = f.height * f.width, in = i % area;
+        i64 from = f.transpose ? i - in + in % f.height * f.width + in / f.height : i;
+        double o = load(f.dtype, f.output, i), y = load(f.oracle_dtype, f.oracle, from);
+        if (!is_finite(o) || !is_finite(y))
+            continue;
+        s.oo += o * o;
+        s.oy += o * y;
+        s.yy += y * y;
+        s.lowest = fmin(s.lowest, o);
+        s.highest = fmax(s.highest, o);
+        s.n++;
+    }
+    fit all = {sum_of_warp(s.oo), sum_of_warp(s.oy), sum_of_warp(s.yy), -largest_of_warp(-s.lowest),
+               largest_of_warp(s.highest), sum_of_warp(s.n)};
+    if (lane() == 0)
+        f.fits[first_index() / LANES] = all;
 }

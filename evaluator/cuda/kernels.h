@@ -22,9 +22,11 @@ struct kernels {
     CUfunction functions[KERNEL_COUNT];
     CUdeviceptr quantiles; /* of the normal distribution */
     CUdeviceptr counts;    /* KERNELS_COUNTS u64 */
-    CUstream stream;       /* NULL: the default one; a copy of this struct may have another */
+    CUdeviceptr places;    /* KERNELS_COLUMNS u32: where the columns of a redraw come from */
+    CUstream stream;       /* NULL: the default one; a copy of this struct may have another, and then
+                              needs places of its own */
 };
-enum { KERNELS_COUNTS = 4096 };
+enum { KERNELS_COUNTS = 4096, KERNELS_COLUMNS = 1 << 20, KERNELS_LANES = 32 };
 
 /* Compiles the file of home_dir() for `arch` and loads it; takes a second. */
 enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f);
@@ -42,7 +44,8 @@ enum err kernels_fill(const struct kernels *k, struct seed s, const struct distr
                       unsigned tensor, enum dtype t, CUdeviceptr out, int64_t n, struct fault *f);
 
 /* out[i, j] = s_i t_j in[pi(i), sigma(j)]: the signs s and the bijection pi follow from the row key, t and
- * sigma from the column key; key 0 leaves rows (columns) where and as they are. */
+ * sigma from the column key; key 0 leaves rows (columns) where and as they are. At most KERNELS_COLUMNS
+ * columns if they move. */
 enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, CUdeviceptr in,
                         int64_t rows, int64_t columns, uint64_t row_key, uint64_t column_key,
                         struct fault *f);

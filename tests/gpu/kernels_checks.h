@@ -82,6 +82,14 @@ static inline double beside_a_tie(enum dtype t, double v, bool above)
     return copysign(ldexp(middle * (1 + (above ? 1e-14 : -1e-14)), exponent), v);
 }
 
+/* Sums run in another order on the device: equal but for the last bits, which are then made so. */
+static inline bool same_sum(double here, double *there)
+{
+    bool same = here == *there || fabs(here - *there) <= 1e-9 * (here + 1e-6);
+    *there = here;
+    return same;
+}
+
 /* An oracle and an output that has the rounding of the type, and whatever `damage` does to it. */
 static inline void compare_both(const struct kernels *k, enum dtype t, int damage, const char *what)
 {
@@ -116,14 +124,12 @@ static inline void compare_both(const struct kernels *k, enum dtype t, int damag
     struct compare_result here, there;
     must(compare(&task, &here, &f), &f);
     task.output = task.oracle = NULL;
-    must(gpu_compare_sums(k, &task, o, y, &there, &f), &f);
-    here.hint_count = 0;
-    bool close = fabs(here.excess - there.excess) <= 1e-9 * (here.excess + 1e-6);
-    there.excess = here.excess;
+    must(gpu_compare(k, &task, o, y, &there, &f), &f);
+    bool close = same_sum(here.excess, &there.excess) &&
+                 same_sum(here.worst_tile.excess, &there.worst_tile.excess) &&
+                 same_sum(here.worst_row.excess, &there.worst_row.excess);
     json_t *a = compare_json(&task, &here), *b = compare_json(&task, &there);
-    bool equal = json_equal(a, b) && here.worst_tile.excess == there.worst_tile.excess &&
-                 here.worst_row.excess == there.worst_row.excess &&
-                 here.bad_high[1] == there.bad_high[1] && here.bad_low[1] == there.bad_low[1];
+    bool equal = json_equal(a, b) && here.bad_high[1] == there.bad_high[1] && here.bad_low[1] == there.bad_low[1];
     ok(close && equal, what);
     if (!equal) {
         char *texts[] = {json_dumps(a, JSON_COMPACT), json_dumps(b, JSON_COMPACT)};

@@ -156,6 +156,7 @@ static void open_kernels(struct kernels *k, const struct ptx_module *module)
         k->functions[i] = (CUfunction)(i + 1);
     k->quantiles = room(NORMAL_TABLE * sizeof(float));
     k->counts = room(KERNELS_COUNTS * 8);
+    k->places = room(KERNELS_COLUMNS * 4);
     cu.MemcpyHtoD(k->quantiles, inputs_normal_table(), NORMAL_TABLE * sizeof(float));
 }
 
