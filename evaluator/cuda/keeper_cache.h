@@ -25,7 +25,7 @@ void keeper_cache_release(struct keeper_cache *c);
 struct keeper_task *keeper_cache_get(struct keeper_cache *c, size_t problem_index,
                                      const struct problem *p, const struct workload *w, struct fault *f);
 
-/* Draws published bases anew in what was used last, ahead of the next submission. */
+/* Queues: published bases of what was used last are drawn anew, ahead of the next submission. */
 enum err keeper_cache_renew(struct keeper_cache *c, struct fault *f);
 
 #endif

@@ -179,9 +179,9 @@ static bool wait_for_frame(struct keeper_child *c, int64_t deadline_ms,
         };
         size_t watched = fill_polls(watch, &polls[WATCHED]);
         int64_t left = deadline_ms - now_ms();
-        if (left <= 0)
+        int n = poll(polls, WATCHED + watched, left > INT_MAX ? INT_MAX : left > 0 ? (int)left : 0);
+        if (n == 0 && left <= 0)
             return keeper_end_set(end, VERDICT_TIMEOUT, "it took too long");
-        int n = poll(polls, WATCHED + watched, left > INT_MAX ? INT_MAX : (int)left);
         if (n < 0 && errno != EINTR)
             return keeper_end_set(end, VERDICT_INFRA_ERROR, "cannot wait: %s", strerror(errno));
         for (size_t i = 0; n > 0 && i < watched; i++)

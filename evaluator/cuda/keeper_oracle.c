@@ -104,7 +104,8 @@ enum err keeper_oracle_run(const struct keeper_oracle *o, const CUdeviceptr tens
 {
     struct launch_fault fault = {0};
     if (launcher_bind(o->launcher, ORACLE_SLOT, tensors, &fault) &&
-        launcher_run(o->launcher, ORACLE_SLOT, NULL, &fault))
+        launcher_prepare(o->launcher, NULL, &fault) &&
+        launcher_enqueue(o->launcher, ORACLE_SLOT, NULL, NULL, &fault))
         return ERR_NONE;
-    return fault_set(f, ERR_UNAVAILABLE, "the oracle failed: %.400s", fault.detail);
+    return fault_set(f, ERR_UNAVAILABLE, "cannot run the oracle: %.400s", fault.detail);
 }

@@ -28,7 +28,8 @@ enum err keeper_oracle_open(struct keeper_oracle *o, const struct keeper_gpu *g,
                             const struct workload *w, struct oracle_code *code, struct fault *f);
 void keeper_oracle_close(struct keeper_oracle *o);
 
-/* Outputs from inputs, in ABI order, with the oracle's types. Waits. */
+/* Queues: outputs from inputs, in ABI order, with the oracle's types. A fault of it is one of the context and
+ * shows at the next wait. */
 enum err keeper_oracle_run(const struct keeper_oracle *o, const CUdeviceptr tensors[LIMIT_TENSORS],
                            struct fault *f);
 

@@ -10,7 +10,7 @@
 #include "core/util.h"
 #include "evaluator/cuda/keeper_job.h"
 
-enum { HEALTH_MS = 5000, SEND_MS = 10 * 1000 };
+enum { HEALTH_MS = 5000, CHORES_MS = 20, SEND_MS = 10 * 1000 };
 /* Above that the clocks begin to give way. */
 #define HOT_C 85
 
@@ -59,6 +59,7 @@ static enum err open_process(struct keeper_process *p, int control, int ordinal,
     *p = (struct keeper_process){.control = control};
     keeper_spares_init(&p->spares, ordinal);
     keeper_spares_start(&p->spares); /* beside all that follows */
+    p->chores = CHORES_WANTED;
     enum err e = registry_load(&p->registry, home_dir(), f);
     if (e == ERR_NONE)
         e = keeper_gpu_open(&p->gpu, ordinal, &p->registry.archs, f);
@@ -71,15 +72,26 @@ static enum err open_process(struct keeper_process *p, int control, int ordinal,
     return e;
 }
 
-/* Between two submissions: what the next one needs is made, so that it does not wait for it. */
-static void make_ready(struct keeper_process *p)
+/* Between two submissions: spare processes are started and published bases drawn anew. Nothing is waited
+ * for; the lock is held until all is done or the next submission comes, which takes it over. */
+static void do_chores(struct keeper_process *p)
 {
     struct fault f = {0};
-    keeper_spares_start(&p->spares);
-    if (keeper_cache_renew(&p->cache, &f) == ERR_NONE)
+    if (p->chores == CHORES_WANTED &&
+        device_lock_take(&p->gpu.lock, DEVICE_LOCK_SHARED, 0, &f) == ERR_NONE) {
+        keeper_spares_start(&p->spares);
+        p->chores = CHORES_RUNNING;
+        if (keeper_cache_renew(&p->cache, &f) != ERR_NONE)
+            log_warn("cannot draw a base", "detail=\"%s\"", f.detail);
+    }
+    if (p->chores != CHORES_RUNNING || !keeper_spares_ready(&p->spares))
         return;
-    p->sick = keeper_gpu_is_sick(&p->gpu);
-    log_warn("cannot renew a base", "detail=\"%s\"", f.detail);
+    CUresult r = cu.StreamQuery(NULL);
+    p->sick = driver_is_sticky(r);
+    if (r == CUDA_ERROR_NOT_READY)
+        return;
+    device_lock_drop(&p->gpu.lock);
+    p->chores = CHORES_DONE;
 }
 
 /* One message of the owner; false if there is none to come. */
@@ -92,7 +104,8 @@ static bool listen_to_owner(struct keeper_process *p)
         int fd = m.fds[0];
         m.fds[0] = -1;
         keeper_job_run(p, fd);
-        make_ready(p);
+        p->chores = CHORES_WANTED;
+        do_chores(p);
         ok = tell_health(p);
     }
     wire_message_release(&m);
@@ -102,10 +115,16 @@ static bool listen_to_owner(struct keeper_process *p)
 static void loop(struct keeper_process *p)
 {
     bool going = tell_ready(p) && tell_health(p);
+    int64_t told_ms = now_ms();
     while (going && !p->sick) {
         struct pollfd owner = {.fd = p->control, .events = POLLIN};
-        int n = poll(&owner, 1, HEALTH_MS);
-        going = n > 0 ? listen_to_owner(p) : tell_health(p);
+        int n = poll(&owner, 1, p->chores == CHORES_DONE ? HEALTH_MS : CHORES_MS);
+        if (n > 0)
+            going = listen_to_owner(p);
+        else if (now_ms() - told_ms >= HEALTH_MS)
+            going = tell_health(p);
+        told_ms = n > 0 || now_ms() - told_ms >= HEALTH_MS ? now_ms() : told_ms;
+        do_chores(p);
     }
     if (p->sick)
         tell(p, json_pack("{s:s, s:s}", "kind", "failed", "detail", "the keeper has lost its context"));

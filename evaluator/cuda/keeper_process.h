@@ -14,8 +14,10 @@ struct keeper_process {
     struct keeper_gpu gpu;
     struct keeper_cache cache;
     struct keeper_spares spares;
-    bool sick;         /* its context is lost: it has to end */
+    bool sick;          /* its context is lost: it has to end */
     int64_t ecc_errors; /* when it started */
+    /* What the next submission needs is made between two, under the shared lock. */
+    enum keeper_chores { CHORES_DONE, CHORES_WANTED, CHORES_RUNNING } chores;
 };
 
 /* Serves the owner on descriptor `control` with CUDA device `ordinal` until that closes. Returns the exit

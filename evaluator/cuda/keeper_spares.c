@@ -46,6 +46,18 @@ void keeper_spares_settle(struct keeper_spares *s, const struct keeper_watch *wa
     }
 }
 
+bool keeper_spares_ready(struct keeper_spares *s)
+{
+    bool ready = true;
+    for (int i = 0; i < KEEPER_ROLES; i++) {
+        struct keeper_child *c = &s->children[i];
+        struct keeper_end end = {0};
+        ready = ready && (!c->pid || !keeper_child_alive(c) || keeper_child_ready(c, 0, NULL, &end));
+        keeper_end_release(&end);
+    }
+    return ready;
+}
+
 bool keeper_spares_take(struct keeper_spares *s, enum keeper_role role,
                         const struct keeper_watch *watch, struct keeper_child *out,
                         struct keeper_end *end)

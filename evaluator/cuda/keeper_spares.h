@@ -18,6 +18,8 @@ void keeper_spares_stop(struct keeper_spares *s);
 
 /* Starts what is missing; does not wait. */
 void keeper_spares_start(struct keeper_spares *s);
+/* Has all that was started said that it is ready, or ended? Does not wait. */
+bool keeper_spares_ready(struct keeper_spares *s);
 /* Waits until what was started is ready or has failed: nothing may start while something is timed. */
 void keeper_spares_settle(struct keeper_spares *s, const struct keeper_watch *watch);
 /* Hands one over, ready; `out` is then the caller's. */

@@ -63,7 +63,7 @@ static enum err lanes_new(struct keeper_task *t, struct fault *f)
     return e;
 }
 
-/* Fresh inputs, and the oracle's answer to them. */
+/* Queues: fresh inputs, and the oracle's answer to them. */
 static enum err base_draw(struct keeper_task *t, struct task_base *b, struct fault *f)
 {
     const struct problem *p = t->problem;
@@ -79,8 +79,6 @@ static enum err base_draw(struct keeper_task *t, struct task_base *b, struct fau
                                               base_bytes(p, t->workload, i), NULL),
                              f, "poison an answer");
     }
-    if (e == ERR_NONE)
-        e = driver_check(cu.StreamSynchronize(NULL), f, "draw a base");
     if (e == ERR_NONE)
         e = keeper_oracle_run(&t->oracle, b->tensors, f);
     b->published = e != ERR_NONE;
@@ -112,7 +110,7 @@ static enum err bases_new(struct keeper_task *t, struct fault *f)
         e = base_new(t, &t->ring[i], &t->problem->distributions[0], f);
     for (size_t d = 1; d < t->problem->distribution_count && e == ERR_NONE; d++)
         e = base_new(t, &t->others[d], &t->problem->distributions[d], f);
-    return e;
+    return e == ERR_NONE ? driver_check(cu.StreamSynchronize(NULL), f, "run the oracle") : e;
 }
 
 static enum err check_types(const struct problem *p, struct fault *f)

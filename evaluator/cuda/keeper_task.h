@@ -5,8 +5,8 @@
  * The problem's first distribution has a ring of bases. A check takes the base whose turn it is as it is,
  * and its seed is published with the report; timing redraws all of them. A base whose seed is published is
  * drawn anew before the next submission, and the turn moves on: no published seed is used again, every base
- * serves few submissions, and each of these costs one run of the oracle per distribution, made while the
- * next runner starts. */
+ * serves three submissions, and each of these costs one run of the oracle per distribution, which the device
+ * makes while the next runner starts. */
 #ifndef EVALUATOR_CUDA_KEEPER_TASK_H
 #define EVALUATOR_CUDA_KEEPER_TASK_H
 
@@ -61,7 +61,7 @@ void keeper_task_close(struct keeper_task *t);
 
 /* The base that a check on distribution d takes. */
 struct task_base *keeper_task_base(struct keeper_task *t, size_t d);
-/* Draws published bases anew. */
+/* Queues: published bases are drawn anew. */
 enum err keeper_task_renew(struct keeper_task *t, struct fault *f);
 
 /* What a comparison of output i on distribution d needs to know. `shape` must live with it. */

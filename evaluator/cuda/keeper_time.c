@@ -9,31 +9,33 @@
 
 enum {
     WARM_COLD_MS = 300, /* from idle clocks */
-    WARM_HOT_MS = 100,  /* if they are up already */
+    WARM_HOT_MS = 60,   /* if they are up already */
     WARM_SPARE_MS = 5000,
     FLOOR_RUNS = 20,
     FLOOR_MS = 10 * 1000,
     SPLIT_RUNS = 8,
+    PROBE_SLOTS = 2, /* of the batch that tells whether it is slow */
     LOCK_MS = 50 * 1000,
 };
 /* Clocks count as up from this share of the highest one. */
 #define CLOCKS_UP 0.85
-/* A candidate that is slower than that in all of the first batch is not timed to 0.1 %: what a slow kernel
- * takes of the device is worth more. Judged by times that count, never by the warm-up. */
+/* A candidate that is slower than that is not timed to 0.1 %: what it takes of the device is worth more.
+ * Judged by blocks that count, never by the warm-up, so nothing is gained by being slow in it. */
 #define SLOW_SPEEDUP 0.25
 
-static void sample(struct keeper_timing *t)
+static struct nvml_sample sample(struct keeper_timing *t)
 {
     struct nvml_sample s;
+    double start_s = now_s();
     nvml_read(&t->job->process->gpu.nvml, &s);
     nvml_set_add(&t->environment, &s);
+    keeper_job_part(t->job, "samples", start_s);
+    return s;
 }
 
 static bool clocks_are_up(struct keeper_timing *t)
 {
-    struct nvml_sample s;
-    nvml_read(&t->job->process->gpu.nvml, &s);
-    nvml_set_add(&t->environment, &s);
+    struct nvml_sample s = sample(t);
     return s.sm_mhz > CLOCKS_UP * s.max_sm_mhz; /* not if either is unknown */
 }
 
@@ -51,13 +53,13 @@ static bool warm_up(struct keeper_timing *t, struct keeper_end *end)
 }
 
 /* Queues fresh inputs and poison for one batch, and waits. */
-static bool redraw_batch(struct keeper_timing *t, struct keeper_end *end)
+static bool redraw_batch(struct keeper_timing *t, int slots, struct keeper_end *end)
 {
     const struct keeper_task *task = t->task;
     struct fault f = {0};
     enum err e = ERR_NONE;
     double start_s = now_s();
-    for (int s = 0; s < task->slots && e == ERR_NONE; s++) {
+    for (int s = 0; s < slots && e == ERR_NONE; s++) {
         t->bases[s] = &task->ring[(t->batches + (size_t)s) % TASK_RING];
         t->keys[s] = redraw_draw();
         for (size_t i = 0; i < task->problem->tensor_count && e == ERR_NONE; i++)
@@ -77,24 +79,25 @@ static bool redraw_batch(struct keeper_timing *t, struct keeper_end *end)
     return e == ERR_NONE || keeper_job_fault(t->job, &f, end);
 }
 
-static bool run_batch(struct keeper_timing *t, struct keeper_end *end)
+static bool run_batch(struct keeper_timing *t, int slots, struct keeper_end *end)
 {
-    double us[2 * ADMIT_SLOTS_MAX], start_s = now_s();
-    size_t count = 2 * (size_t)t->task->slots;
+    double us[2 * ADMIT_SLOTS_MAX];
+    size_t count = 2 * (size_t)slots;
     sample(t);
+    double start_s = now_s();
     json_t *answer = keeper_job_ask(t->job, json_pack("{s:s, s:o, s:i}", "op", "batch", "order",
-                                                      order_batch(t->task->slots), "untimed",
+                                                      order_batch(slots), "untimed",
                                                       ORDER_UNTIMED),
                                     t->batch_ms, "a batch of timed runs", end);
-    sample(t);
     keeper_job_part(t->job, "batches", start_s);
+    sample(t);
     if (!answer)
         return false;
     bool ok = keeper_answer_times(json_object_get(answer, "us"), us, count);
     json_decref(answer);
     if (!ok)
         return keeper_end_set(end, VERDICT_INFRA_ERROR, "the runner gave no times");
-    order_blocks(us, t->task->slots, &t->blocks[t->count]);
+    order_blocks(us, slots, &t->blocks[t->count]);
     t->count += count / 4;
     t->batches++;
     return true;
@@ -139,7 +142,7 @@ static enum err begin_lane(struct keeper_timing *t, struct task_lane *lane, stru
 }
 
 /* Every output of the candidate in the last batch, several at a time. */
-static bool compare_batch(struct keeper_timing *t, struct keeper_end *end)
+static bool compare_batch(struct keeper_timing *t, int slots, struct keeper_end *end)
 {
     struct keeper_task *task = t->task;
     struct comparing comparing[TASK_LANES] = {{0}};
@@ -148,7 +151,7 @@ static bool compare_batch(struct keeper_timing *t, struct keeper_end *end)
     enum err e = ERR_NONE;
     size_t at = 0;
     double start_s = now_s();
-    for (int s = 0; s < task->slots; s++)
+    for (int s = 0; s < slots; s++)
         for (size_t i = 0; i < task->problem->tensor_count && e == ERR_NONE; i++) {
             if (task->problem->tensors[i].role != TENSOR_OUTPUT)
                 continue;
@@ -164,7 +167,7 @@ static bool compare_batch(struct keeper_timing *t, struct keeper_end *end)
         e = e == ERR_NONE ? ended : e;
     }
     if (e == ERR_NONE)
-        e = slot_check(task->candidate, (size_t)task->slots, &task->shape, MEMORY_END,
+        e = slot_check(task->candidate, (size_t)slots, &task->shape, MEMORY_END,
                        &task->gpu->kernels, &damage, &f);
     keeper_job_part(t->job, "compare", start_s);
     if (e != ERR_NONE)
@@ -185,12 +188,22 @@ static bool is_slow(const struct keeper_timing *t)
     return true;
 }
 
+static bool batch(struct keeper_timing *t, int slots, struct keeper_end *end)
+{
+    return redraw_batch(t, slots, end) && run_batch(t, slots, end) && compare_batch(t, slots, end);
+}
+
+/* One block alone, and then one more if the candidate is slow, or all that there have to be. */
 static bool run_batches(struct keeper_timing *t, struct keeper_end *end)
 {
+    if (!batch(t, PROBE_SLOTS, end))
+        return false;
+    if (is_slow(t))
+        return batch(t, PROBE_SLOTS, end);
     size_t total = (size_t)order_batches(t->task->slots);
     bool ok = true;
-    for (size_t i = 0; ok && i < total && (i != 1 || !is_slow(t)); i++) {
-        ok = redraw_batch(t, end) && run_batch(t, end) && compare_batch(t, end);
+    for (size_t i = 0; ok && i < total; i++) {
+        ok = batch(t, t->task->slots, end);
         keeper_job_progress(t->job, i + 1, total);
     }
     return ok;
@@ -261,8 +274,9 @@ bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result, st
     if (ok && device_lock_take(lock, DEVICE_LOCK_EXCLUSIVE, LOCK_MS, &f) != ERR_NONE)
         ok = keeper_job_fault(j, &f, end);
     ok = ok && run_batches(&t, end) && run_extras(&t, end);
-    device_lock_drop(lock);
-    keeper_child_kill(&j->runner); /* its memory is gone by the time the next one comes */
+    keeper_child_kill(&j->runner);
+    if (device_lock_take(lock, DEVICE_LOCK_SHARED, 0, NULL) == ERR_NONE)
+        keeper_spares_start(&j->process->spares); /* for the next submission, beside what is left of this */
     keeper_job_part(j, "time", start_s);
     if (t.tally.has_strict && !t.tally.strict)
         end->flags |= FLAG_loose;

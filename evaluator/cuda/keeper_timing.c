@@ -40,6 +40,17 @@ static json_t *launches_json(const struct keeper_timing *t)
     return list;
 }
 
+/* How the baseline was chosen: see "plan" of evaluator/wire.h. */
+static void add_choice(const struct keeper_timing *t, json_t *baseline)
+{
+    const json_t *us = json_object_get(t->task->plan, "us");
+    json_t *tried = json_array();
+    for (size_t i = 0; i < json_array_size(us); i++)
+        json_array_append_new(tried, microseconds(json_number_value(json_array_get(us, i))));
+    json_object_set(baseline, "chosen", json_object_get(t->task->plan, "chosen"));
+    json_object_set_new(baseline, "choices_us", tried);
+}
+
 static json_t *timing_json(const struct keeper_timing *t, const struct timing_summary *s, double flops)
 {
     json_t *out = json_pack(
@@ -50,6 +61,7 @@ static json_t *timing_json(const struct keeper_timing *t, const struct timing_su
         "median_us", microseconds(s->baseline_us), "mean_us", microseconds(s->baseline_mean_us),
         "floor_us", t->floor_us > 0 ? microseconds(t->floor_us) : json_null(), "tflops",
         rounded(flops / s->candidate_us / 1e6, 100), "roofline_share", rounded(s->roofline_share, 1e4));
+    add_choice(t, json_object_get(out, "baseline"));
     if (t->launch_us[0] > 0)
         json_object_set_new(out, "launches", launches_json(t));
     json_object_set_new(out, "block_us", blocks_json(t));

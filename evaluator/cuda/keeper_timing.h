@@ -7,7 +7,7 @@
 #include "evaluator/cuda/keeper_job.h"
 #include "evaluator/cuda/redraw.h"
 
-enum { TIMING_ROOM = ORDER_BLOCKS_MIN + ORDER_BATCHES_MIN * ADMIT_SLOTS_MAX / 2 };
+enum { TIMING_ROOM = 2 + ORDER_BLOCKS_MIN + ORDER_BATCHES_MIN * ADMIT_SLOTS_MAX / 2 };
 
 struct keeper_timing {
     struct keeper_job *job;     /* borrowed */
