@@ -64,7 +64,7 @@ unsigned char *access_shared(struct warp *w, const struct op *op, int lane, uint
 bool access_local(struct warp *w, const struct op *op, int lane, uint64_t address, uint32_t n,
                   uint32_t align, enum access mode)
 {
-    uint64_t end = w->frame->local_base + w->frame->function->local_bytes;
+    uint64_t end = frame_end(w->frame);
     if (address >= VM_LOCAL_START && address <= end && n <= end - address &&
         (address & (align - 1)) == 0)
         return true;

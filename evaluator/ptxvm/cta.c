@@ -98,7 +98,8 @@ void frames_free(struct worker *worker)
 static struct frame *push(struct warp *w, const struct function *fn, struct frame *parent,
                           uint32_t mask)
 {
-    uint32_t base = parent ? parent->local_base + parent->function->local_bytes : VM_LOCAL_START;
+    uint32_t align = VM_LOCAL_START - 1;
+    uint32_t base = parent ? (frame_end(parent) + align) & ~align : VM_LOCAL_START;
     if (!local_room(w, base + fn->local_bytes))
         return NULL;
     struct frame *f = take_spare(w->worker, fn);
@@ -111,6 +112,9 @@ static struct frame *push(struct warp *w, const struct function *fn, struct fram
     f->live = mask;
     f->depth = parent ? parent->depth + 1 : 0;
     f->local_base = base;
+    if (f->stack_top)
+        memset(f->stack, 0, sizeof f->stack);
+    f->stack_top = 0;
     return f;
 }
 
@@ -118,7 +122,7 @@ struct frame *frame_new(struct warp *w, const struct op *op, const struct functi
                         struct frame *parent, uint32_t mask)
 {
     int lane = __builtin_ctz(mask);
-    uint64_t end = (uint64_t)parent->local_base + parent->function->local_bytes + fn->local_bytes;
+    uint64_t end = (uint64_t)frame_end(parent) + fn->local_bytes;
     if (parent->depth + 1 >= VM_MAX_DEPTH || end > VM_LOCAL_MAX) {
         stop_at(w, op, lane, PTXVM_FAULT, PTXVM_STACK_OVERFLOW,
                 "call stack overflow at depth %u, %u bytes of local memory", parent->depth + 1,
@@ -131,6 +135,31 @@ struct frame *frame_new(struct warp *w, const struct op *op, const struct functi
     else
         f->call = op;
     return f;
+}
+
+bool frame_grow(struct warp *w, const struct op *op, uint32_t exec, const uint64_t *bytes,
+                uint32_t align, uint64_t *address)
+{
+    struct frame *f = w->frame;
+    uint64_t own = (uint64_t)f->local_base + f->function->local_bytes;
+    for (uint32_t i = 0; i < VM_LANES; i++) {
+        if (!(exec >> i & 1))
+            continue;
+        uint64_t at = (own + f->stack[i] + align - 1) & ~(uint64_t)(align - 1);
+        if (bytes[i] > VM_LOCAL_MAX || at + bytes[i] > VM_LOCAL_MAX) {
+            stop_at(w, op, (int)i, PTXVM_FAULT, PTXVM_STACK_OVERFLOW,
+                    "alloca of %llu bytes: a thread has %d bytes of local memory",
+                    (unsigned long long)bytes[i], VM_LOCAL_MAX);
+            return false;
+        }
+        address[i] = at;
+        f->stack[i] = (uint32_t)(at + bytes[i] - own);
+        f->stack_top = f->stack[i] > f->stack_top ? f->stack[i] : f->stack_top;
+    }
+    if (local_room(w, frame_end(f)))
+        return true;
+    stop_at(w, op, __builtin_ctz(exec), PTXVM_NO_MEMORY, PTXVM_KIND_NONE, "no memory for alloca");
+    return false;
 }
 
 void frame_leave(struct warp *w, struct frame *f, uint32_t mask)

@@ -41,8 +41,10 @@ struct row {
         NULL, NULL, NULL, NULL, 0                                                                  \
     }
 
-/* Row for a form, or NULL: not executed yet. */
+/* Row for a form, or NULL: not executed. */
 const struct row *row_find(const struct ptx_form *form);
+/* Why a form is not executed: a reason for people, after "is not executed: ". */
+const char *rejected_reason(const struct ptx_form *form);
 
 enum { DECODE_PENDING = 512 }; /* references of the arguments of one call */
 

@@ -195,6 +195,8 @@ static inline double max_f64_number(double a, double b)
           xor_sign(a, b, name##_number(fabsf(a), fabsf(b))))                                       \
     ROW_2(name##_f32_nan_xorsign, float, AS_IS,                                                    \
           any_nan(a, b, xor_sign(a, b, name##_number(fabsf(a), fabsf(b)))))                        \
+    ROW_2(name##_f32_nan_xorsign_ftz, float, f32_flush,                                            \
+          any_nan(a, b, xor_sign(a, b, name##_number(fabsf(a), fabsf(b)))))                        \
     ROW_2(name##_f64, double, AS_IS, name##_f64_number(a, b))
 EXTREME(min)
 EXTREME(max)
@@ -227,6 +229,7 @@ EXTREME(max)
         {#name ".xorsign.abs.f32", "f:ff", name##_f32_xorsign, NULL, 0},                           \
         {#name ".ftz.xorsign.abs.f32", "f:ff", name##_f32_xorsign_ftz, NULL, 0},                   \
         {#name ".NaN.xorsign.abs.f32", "f:ff", name##_f32_nan_xorsign, NULL, 0},                   \
+        {#name ".ftz.NaN.xorsign.abs.f32", "f:ff", name##_f32_nan_xorsign_ftz, NULL, 0},           \
     {                                                                                              \
 #name ".f64", "g:gg", name##_f64, NULL, 0                                                  \
     }

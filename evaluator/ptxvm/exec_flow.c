@@ -176,10 +176,10 @@ const struct op *run_unsupported(struct warp *w, const struct op *op, uint32_t e
     const struct program *p = w->cta->run->program;
     const struct origin *o = &p->origins[op->id];
     const struct ptx_func *fn = &p->module->funcs[o->func];
-    const char *form = p->module->forms[fn->instrs[o->instr].form].text;
+    const struct ptx_form *form = &p->module->forms[fn->instrs[o->instr].form];
     return stop_at(w, op, __builtin_ctz(exec), PTXVM_UNSUPPORTED, PTXVM_KIND_NONE,
-                   "instruction %.120s at line %u is not executed yet", form,
-                   fn->instrs[o->instr].line);
+                   "instruction %.120s at line %u is not executed: %s", form->text,
+                   fn->instrs[o->instr].line, rejected_reason(form));
 }
 
 /* ---- calls ---- */

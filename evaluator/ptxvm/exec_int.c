@@ -134,6 +134,8 @@ TERNARY(mad24_hi_u32, uint32_t, uint32_t, uint32_t, uint32_t,
         (uint32_t)((uint64_t)(a & 0xffffff) * (b & 0xffffff) >> 16) + c)
 TERNARY(mad24_hi_s32, uint32_t, uint32_t, uint32_t, uint32_t,
         (uint32_t)((uint64_t)((int64_t)sext24(a) * sext24(b)) >> 16) + c)
+TERNARY(mad24_hi_sat, uint32_t, uint32_t, uint32_t, int32_t,
+        clamp_s32((int32_t)((uint64_t)((int64_t)sext24(a) * sext24(b)) >> 16) + (int64_t)c))
 
 /* ---- sad, div, rem, min, max, abs, neg ---- */
 
@@ -312,6 +314,7 @@ const struct row ROWS_NAME(int)[] = {
     SIGNS("mad.wide", 32, "d:wwd", mad_wide),
     SIGNS("mad24.lo", 32, "w:www", mad24_lo),
     SIGNS("mad24.hi", 32, "w:www", mad24_hi),
+    {"mad24.hi.sat.s32", "w:www", mad24_hi_sat, NULL, 0},
     SIGNED_SIZES("sad", "h:hhh", "w:www", "d:ddd", sad),
     SIGNED_SIZES("div", "h:hh", "w:ww", "d:dd", div_rows),
     SIGNED_SIZES("rem", "h:hh", "w:ww", "d:dd", rem_rows),

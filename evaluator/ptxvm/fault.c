@@ -135,8 +135,7 @@ static void nearest(struct ptxvm_fault *f, const struct warp *w, const char *spa
     if (strcmp(space, "global") != 0) {
         bool shared = strcmp(space, "shared") == 0;
         uint64_t start = shared ? VM_SHARED_START : VM_LOCAL_START;
-        uint64_t end = shared ? start + w->cta->shared_bytes
-                              : w->frame->local_base + w->frame->function->local_bytes;
+        uint64_t end = shared ? start + w->cta->shared_bytes : frame_end(w->frame);
         snprintf(f->allocation, sizeof f->allocation, "%s memory", space);
         if (f->address < start)
             f->distance = (int64_t)(f->address - start);

@@ -56,3 +56,66 @@ bool tensor_map_decode(const void *bytes, struct tensor_map *out, const char **w
             return no(why, "is no tensor map");
     return true;
 }
+
+/* The types of tensormap.replace: values of CUtensorMapDataType, and the bytes of an element. */
+static bool replace_type(struct tensor_map *m, uint64_t value)
+{
+    static const struct {
+        uint8_t type, bytes;
+    } types[] = {{0, 1}, {1, 2},  {2, 4}, {3, 4}, {4, 8},  {5, 8}, {6, 2},
+                 {7, 4}, {10, 4}, {8, 8}, {9, 2}, {11, 4}, {12, 4}};
+    if (value >= sizeof types / sizeof types[0])
+        return false;
+    m->data_type = types[value].type;
+    m->element_bytes = types[value].bytes;
+    return true;
+}
+
+static bool replace_byte(uint8_t *to, uint64_t value, uint64_t least, uint64_t most)
+{
+    *to = (uint8_t)value;
+    return value >= least && value <= most;
+}
+
+static bool replace(struct tensor_map *m, enum tensor_map_field field, uint32_t i, uint64_t value)
+{
+    switch (field) {
+    case TENSOR_MAP_ADDRESS:
+        m->address = value;
+        return value % 16 == 0;
+    case TENSOR_MAP_RANK_LESS_1:
+        return replace_byte(&m->rank, value + 1, 1, TENSOR_MAP_RANK);
+    case TENSOR_MAP_BOX:
+        return replace_byte(&m->box_less_1[i], value - 1, 0, 255);
+    case TENSOR_MAP_DIM:
+        m->dims[i] = value;
+        return value > 0;
+    case TENSOR_MAP_STRIDE:
+        if (i >= TENSOR_MAP_RANK - 1)
+            return false;
+        m->strides[i] = value;
+        return value % 16 == 0 && value < UINT64_C(1) << 40;
+    case TENSOR_MAP_ELEMENT_STRIDE:
+        return replace_byte(&m->element_strides[i], value, 1, 8);
+    case TENSOR_MAP_TYPE:
+        return replace_type(m, value);
+    case TENSOR_MAP_INTERLEAVE:
+        return replace_byte(&m->interleave, value, 0, 2);
+    case TENSOR_MAP_SWIZZLE:
+        return replace_byte(&m->swizzle, value, 0, SWIZZLES - 1);
+    default:
+        return replace_byte(&m->oob_fill, value, 0, 1);
+    }
+}
+
+bool tensor_map_replace(void *bytes, enum tensor_map_field field, uint32_t dimension,
+                        uint64_t value)
+{
+    struct tensor_map m;
+    memcpy(&m, bytes, sizeof m);
+    if (memcmp(m.magic, magic, sizeof magic) != 0 || m.version != VERSION ||
+        dimension >= TENSOR_MAP_RANK || !replace(&m, field, dimension, value))
+        return false;
+    memcpy(bytes, &m, sizeof m);
+    return true;
+}

@@ -33,6 +33,23 @@ void tensor_map_encode(const struct plan_tensor_map *m, uint64_t base,
 /* False: not a map of tensor_map_encode, or not one that can be executed; `why` says so. */
 bool tensor_map_decode(const void *bytes, struct tensor_map *out, const char **why);
 
+enum tensor_map_field {
+    TENSOR_MAP_ADDRESS,
+    TENSOR_MAP_RANK_LESS_1,
+    TENSOR_MAP_BOX,
+    TENSOR_MAP_DIM,
+    TENSOR_MAP_STRIDE, /* bytes, of dimension + 1 */
+    TENSOR_MAP_ELEMENT_STRIDE,
+    TENSOR_MAP_TYPE, /* numbered as tensormap.replace does */
+    TENSOR_MAP_INTERLEAVE,
+    TENSOR_MAP_SWIZZLE,
+    TENSOR_MAP_FILL,
+};
+
+/* Writes one field of the map at `bytes`. False: no map, or no such value. */
+bool tensor_map_replace(void *bytes, enum tensor_map_field field, uint32_t dimension,
+                        uint64_t value);
+
 static inline uint32_t tensor_map_box(const struct tensor_map *m, int dim)
 {
     return m->box_less_1[dim] + 1u;

@@ -19,6 +19,7 @@ struct tracer {
     const struct ptx_instr *instr;
     const struct function *function;
     uint32_t exec;
+    int values; /* in the line so far */
 };
 
 bool trace_begin(struct warp *w)
@@ -78,7 +79,7 @@ static void add_register(struct tracer *t, uint32_t reg, enum ptx_type type)
     ptx_format_reg(t->fn, reg, name, sizeof name);
     if (place == PTX_NONE)
         return;
-    buf_addf(&t->line, " %s=", name);
+    buf_addf(&t->line, "%s %s=", t->values++ ? "" : "  //", name);
     if (own == PTX_TYPE_pred) {
         buf_addf(&t->line, "0x%x", t->frame->preds[place] & t->exec);
         return;
@@ -159,7 +160,7 @@ static void flush(struct tracer *t, const struct ptx_module *m)
     if (!t->pending)
         return;
     if (t->result) {
-        buf_adds(&t->line, " ->");
+        buf_adds(&t->line, t->values++ ? " ->" : "  // ->");
         add_operand(t, &t->fn->operands[t->instr->operands],
                     (enum ptx_type)ptx_instr_form(m, t->instr)->types[0]);
     }
@@ -190,7 +191,7 @@ void trace_before(struct warp *w)
     const struct ptx_form *form = &m->forms[o->form];
     const struct ptx_operand *operands = &t->fn->operands[t->instr->operands];
     t->result = t->instr->operand_count && has_result(form, operands);
-    buf_adds(&t->line, "  //");
+    t->values = 0;
     for (uint32_t i = t->result; i < t->instr->operand_count; i++)
         add_operand(t, &operands[i],
                     form->type_count ? (enum ptx_type)form->types[form->type_count - 1]

@@ -113,7 +113,7 @@ struct function {
     uint32_t preds;          /* predicate slots */
     uint32_t local_bytes;    /* results, parameters, local variables of a thread; multiple of 16 */
     uint32_t *slots, *sizes; /* local offsets and bytes of its results, then of its parameters */
-    uint32_t *places; /* by PTX register: its row or predicate slot; PTX_NONE: has none */
+    uint32_t *places;        /* by PTX register: its row or predicate slot; PTX_NONE: has none */
 };
 
 /* A constant that has a row already. */
@@ -168,6 +168,8 @@ struct frame {
     uint32_t live;         /* lanes that have not returned */
     uint32_t depth;
     uint32_t local_base;
+    uint32_t stack[VM_LANES]; /* bytes that alloca took, behind the function's own */
+    uint32_t stack_top;       /* the greatest of them */
     uint32_t *preds;
     uint32_t *carry; /* CC.CF, a bit per lane */
     unsigned char *rows;
@@ -209,11 +211,11 @@ struct warp {
     uint32_t live, lanes; /* not exited; existing */
     uint32_t index;       /* in the CTA */
     uint64_t turn;
-    uint32_t *local;      /* word-interleaved: word i of lane l at [i * 32 + l] */
-    uint32_t local_bytes; /* per lane */
-    bool expired;         /* the slice ran out: take another group */
-    uint32_t registers;   /* of a thread, by setmaxnreg; 0: as many as at the start */
-    struct tracer *tracer;  /* NULL: not traced */
+    uint32_t *local;       /* word-interleaved: word i of lane l at [i * 32 + l] */
+    uint32_t local_bytes;  /* per lane */
+    bool expired;          /* the slice ran out: take another group */
+    uint32_t registers;    /* of a thread, by setmaxnreg; 0: as many as at the start */
+    struct tracer *tracer; /* NULL: not traced */
 };
 
 struct barrier {
@@ -285,6 +287,12 @@ struct run {
     struct ptxvm_result *result;
     struct buf log;
 };
+
+/* End of the local memory of a frame. */
+static inline uint32_t frame_end(const struct frame *f)
+{
+    return f->local_base + f->function->local_bytes + f->stack_top;
+}
 
 static inline void *vm_row(const struct warp *w, uint32_t ref)
 {
@@ -385,6 +393,9 @@ struct cta *cluster_shared(struct cta *c, uint64_t *address);
 /* New frame for `mask` lanes of a warp, or NULL with the launch stopped (`op` is to blame). */
 struct frame *frame_new(struct warp *w, const struct op *op, const struct function *fn,
                         struct frame *parent, uint32_t mask);
+/* Takes `bytes` from the stack of lanes: their addresses in local memory. False: launch stopped. */
+bool frame_grow(struct warp *w, const struct op *op, uint32_t exec, const uint64_t *bytes,
+                uint32_t align, uint64_t *address);
 /* Lanes leave a frame; the last one frees it. */
 void frame_leave(struct warp *w, struct frame *f, uint32_t mask);
 void frames_free(struct worker *worker);
