@@ -8,10 +8,11 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "core/text.h"
 #include "core/util.h"
 #include "server/service.h"
 
-enum { FILES = 96, FILE_NAME = 128, FILE_BYTES = 2 * MIB, TAG_DIGITS = 16 };
+enum { FILES = 256, FILE_NAME = 128, FILE_BYTES = 2 * MIB, TAG_DIGITS = 16 };
 
 /* What a client gets: the bytes and their entity tag, which differs by encoding. */
 struct body {
@@ -41,6 +42,8 @@ static const struct {
     {".svg", "image/svg+xml"},
     {".ico", "image/x-icon"},
     {".txt", "text/plain; charset=utf-8"},
+    {".cu", "text/plain; charset=utf-8"},
+    {".ptx", "text/plain; charset=utf-8"},
 };
 
 /* Folders below <home>, and the address that their files get. */
@@ -108,34 +111,43 @@ static enum err compress_body(const struct body *plain, struct body *gzip, struc
     return ERR_NONE;
 }
 
-static enum err load_one(struct files *files, const char *folder, const char *prefix,
-                         const char *name, struct fault *f)
+/* Takes the bytes of `b` under this address. */
+static enum err keep_file(struct files *files, const char *name, struct buf *b, struct fault *f)
 {
-    const char *type = type_of(name);
-    if (!type || name[0] == '.')
-        return ERR_NONE;
-    if (files->count == FILES)
-        return fault_set(f, ERR_TOO_LARGE, "cannot load %s: more than %d files", folder, FILES);
-    struct file *file = &files->items[files->count];
-    char path[PATH_MAX];
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) ||
-        snprintf(file->name, sizeof(file->name), "%s%s", prefix, name) >= (int)sizeof(file->name))
-        return fault_set(f, ERR_IO, "cannot load %s: the path is too long", name);
-    struct buf b;
-    buf_init(&b, FILE_BYTES);
-    enum err e = read_file(path, &b, f);
-    if (e) {
-        buf_release(&b);
-        return e;
+    if (files->count == FILES || strlen(name) >= FILE_NAME) {
+        buf_release(b);
+        return fault_set(f, ERR_TOO_LARGE, "cannot load %s: more than %d files, or a long name",
+                         name, FILES);
     }
-    files->count++;
-    file->type = type;
-    file->plain.data = buf_take(&b, &file->plain.len);
+    struct file *file = &files->items[files->count++];
+    snprintf(file->name, sizeof(file->name), "%s", name);
+    file->type = type_of(name);
+    file->plain.data = buf_take(b, &file->plain.len);
+    if (!file->plain.data)
+        return fault_set(f, ERR_NO_MEMORY, "cannot load %s", name);
     char hex[SHA256_HEX];
     sha256_hex(file->plain.data, file->plain.len, hex);
     tag(&file->plain, hex, "");
     tag(&file->gzip, hex, "-gz");
     return compress_body(&file->plain, &file->gzip, f);
+}
+
+static enum err load_one(struct files *files, const char *folder, const char *prefix,
+                         const char *name, struct fault *f)
+{
+    char path[PATH_MAX], address[PATH_MAX];
+    if (!type_of(name) || name[0] == '.')
+        return ERR_NONE;
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+        return fault_set(f, ERR_IO, "cannot load %s: the path is too long", name);
+    snprintf(address, sizeof(address), "%s%s", prefix, name);
+    struct buf b;
+    buf_init(&b, FILE_BYTES);
+    enum err e = read_file(path, &b, f);
+    if (!e)
+        return keep_file(files, address, &b, f);
+    buf_release(&b);
+    return e;
 }
 
 static enum err load_folder(struct files *files, const char *folder, const char *prefix,
@@ -153,6 +165,40 @@ static enum err load_folder(struct files *files, const char *folder, const char 
     return e;
 }
 
+/* The examples of every problem, and "examples.json" that lists them: {"gemm": ["naive.cu", …]}. */
+static enum err load_examples(struct files *files, const char *home, struct fault *f)
+{
+    char folder[PATH_MAX], prefix[NAME_MAX + 32];
+    snprintf(folder, sizeof(folder), "%s/problems", home);
+    DIR *d = opendir(folder);
+    if (!d)
+        return ERR_NONE;
+    json_t *list = json_object();
+    enum err e = list ? ERR_NONE : fault_set(f, ERR_NO_MEMORY, "cannot load the examples");
+    for (struct dirent *entry; !e && (entry = readdir(d));) {
+        const char *problem = entry->d_name;
+        if (!text_is_name(problem) ||
+            snprintf(folder, sizeof(folder), "%s/problems/%s/examples", home, problem) >= PATH_MAX)
+            continue;
+        size_t first = files->count;
+        snprintf(prefix, sizeof(prefix), "problems/%s/examples/", problem);
+        e = load_folder(files, folder, prefix, f);
+        json_t *names = json_array();
+        for (size_t i = first; i < files->count; i++)
+            json_array_append_new(names, json_string(files->items[i].name + strlen(prefix)));
+        json_object_set_new(list, problem, names);
+    }
+    closedir(d);
+    struct buf b;
+    buf_init(&b, FILE_BYTES);
+    char *text = json_dumps(list, JSON_SORT_KEYS);
+    if (!e && text)
+        buf_adds(&b, text);
+    free(text);
+    json_decref(list);
+    return e ? e : keep_file(files, "examples.json", &b, f);
+}
+
 struct files *files_load(const char *home, struct fault *f)
 {
     struct files *files = calloc(1, sizeof(*files));
@@ -168,6 +214,8 @@ struct files *files_load(const char *home, struct fault *f)
         else
             e = load_folder(files, folder, sources[i].prefix, f);
     }
+    if (!e)
+        e = load_examples(files, home, f);
     if (!e)
         return files;
     files_free(files);

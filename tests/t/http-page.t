@@ -19,6 +19,9 @@ is 'that saves sending it again' "$(http GET /app.js -H 'Accept-Encoding: gzip' 
 is 'gzip;q=0 is no' "$(http GET /app.js -H 'Accept-Encoding: gzip;q=0') $(header content-encoding)" '200 '
 like 'caches are told' "$(header vary)" 'Accept-Encoding'
 is 'a file of a folder is served' "$(http GET /published/tables.json) $(json '.source | length > 0')" '200 true'
+is 'so is a list of the examples' "$(http GET /examples.json) $(json '.gemm | index("naive.ptx") != null')" '200 true'
+is 'and an example' "$(http GET /problems/gemm/examples/naive.ptx) $(cmp "$TMP/body" "$ROOT/problems/gemm/examples/naive.ptx" && echo same)" '200 same'
+is 'an oracle is not' "$(http GET /problems/gemm/oracle.cu)" 404
 is 'a script of the shell is not' "$(http GET /vendor.sh)" 404
 
 # --- the addresses of views ---
