@@ -121,11 +121,14 @@ static void check_strides(const struct rules *r)
     }
 }
 
+/* Bytes of a row of the box, after which a swizzle begins again; 0 without one. */
+static const unsigned spans[] = {
+    [NO_SWIZZLE] = 0,        [SWIZZLE_32B] = 32,       [SWIZZLE_64B] = 64,
+    [SWIZZLE_128B] = 128,    [SWIZZLE_ATOM_32B] = 128, [SWIZZLE_FLIP_8B] = 128,
+    [SWIZZLE_ATOM_64B] = 128};
+
 static void check_box(const struct rules *r)
 {
-    static const unsigned spans[] = {
-        [SWIZZLE_32B] = 32,       [SWIZZLE_64B] = 64,      [SWIZZLE_128B] = 128,
-        [SWIZZLE_ATOM_32B] = 128, [SWIZZLE_FLIP_8B] = 128, [SWIZZLE_ATOM_64B] = 128};
     const struct plan_tensor_map *m = r->m;
     for (int i = 0; i < m->rank; i++)
         if (m->box[i] < 1 || m->box[i] > 256)
@@ -142,20 +145,24 @@ static void check_box(const struct rules *r)
                inner / 8, spans[m->swizzle]);
 }
 
-/* What one load puts into shared memory: ceil(box / step) elements along each dimension. The driver
- * has this limit too, but rounds down and so lets maps through whose loads cannot fit. */
+/* What one load takes of shared memory: rows of the inner box, whose element stride the hardware
+ * ignores, each as long as the span of the swizzle; and ceil(box / step) along the other
+ * dimensions. The driver has a limit too, but rounds down and so lets maps through whose loads
+ * cannot fit. */
 static void check_size(const struct rules *r)
 {
-    uint64_t bits = (uint64_t)r->type->shared_bits;
-    for (int i = 0; i < r->m->rank; i++) {
-        uint64_t step = r->m->element_strides[i];
-        if (step < 1 || r->m->box[i] < 1 || r->m->box[i] > 256)
+    const struct plan_tensor_map *m = r->m;
+    uint64_t bytes = (uint64_t)m->box[0] * (uint64_t)r->type->shared_bits / 8;
+    bytes = bytes < spans[m->swizzle] ? spans[m->swizzle] : bytes;
+    for (int i = 0; i < m->rank; i++) {
+        uint64_t step = m->element_strides[i];
+        if (step < 1 || m->box[i] < 1 || m->box[i] > 256)
             return; /* reported already */
-        bits *= (r->m->box[i] + step - 1) / step;
+        bytes *= i ? (m->box[i] + step - 1) / step : 1;
     }
-    if (bits / 8 > (uint64_t)r->arch->max_shared_bytes)
+    if (bytes > (uint64_t)r->arch->max_shared_bytes)
         broken(r, "box", "makes %llu bytes, over the %d of shared memory that a block may have",
-               (unsigned long long)(bits / 8), r->arch->max_shared_bytes);
+               (unsigned long long)bytes, r->arch->max_shared_bytes);
 }
 
 static void check_element_strides(const struct rules *r)

@@ -383,6 +383,11 @@ static void bad_maps(void **state)
          AT_MAP ".box", "multiple of 16 bytes"},
         {MAP("'tensor': 'A', 'dims': [256, 256, 2], 'box': [256, 256, 2]"), AT_MAP ".box",
          "makes 262144 bytes, over the 232448"},
+        {MAP("'tensor': 'A', 'dims': [256, 256, 2], 'box': [256, 256, 2],"
+             "'element_strides': [2, 1, 1]"),
+         AT_MAP ".box", "makes 262144 bytes"},
+        {MAP("'tensor': 'A', 'dims': [8, 256, 8], 'box': [8, 256, 8], 'swizzle': '128B'"),
+         AT_MAP ".box", "makes 262144 bytes"},
         {MAP("'tensor': 'A', 'box': [64, 8], 'swizzle': '64B'"), AT_MAP ".box",
          "over the swizzle's span of 64"},
         {MAP("'tensor': 'A', 'box': [64, 8], 'swizzle': '256B'"), AT_MAP ".swizzle",
