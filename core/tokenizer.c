@@ -15,6 +15,7 @@
 enum {
     MAX_FILE = 64 * MIB,
     MAX_TOKENS = 1 << 20,
+    MAX_PAIR = 2048, /* bytes of a merge's two tokens */
     MAX_WORD = 1024, /* bytes; a longer word is cut: merging takes the square of it */
 };
 
@@ -72,11 +73,11 @@ static uint32_t number_of(const json_t *vocab, const char *token)
 static enum err read_merge(struct tokenizer *t, const json_t *vocab, const json_t *entry,
                            uint32_t rank, struct fault *f)
 {
-    char text[2 * MAX_WORD + 2];
+    char text[MAX_PAIR + 1], both[MAX_PAIR + 1];
     const char *left = json_string_value(json_array_get(entry, 0));
     const char *right = json_string_value(json_array_get(entry, 1));
-    if (json_is_string(entry)) {
-        snprintf(text, sizeof(text), "%s", json_string_value(entry));
+    if (json_is_string(entry) && json_string_length(entry) <= MAX_PAIR) {
+        memcpy(text, json_string_value(entry), json_string_length(entry) + 1);
         char *blank = strchr(text, ' ');
         if (blank) {
             *blank = '\0';
@@ -84,10 +85,11 @@ static enum err read_merge(struct tokenizer *t, const json_t *vocab, const json_
             right = blank + 1;
         }
     }
-    if (!left || !right || strlen(left) + strlen(right) >= sizeof(text))
+    size_t n = left ? strlen(left) : 0, k = right ? strlen(right) : 0;
+    if (!n || !k || n + k > MAX_PAIR)
         return fault_set(f, ERR_INVALID, "cannot read tokenizer: merge %u is not two tokens", rank);
-    char both[sizeof(text)];
-    snprintf(both, sizeof(both), "%s%s", left, right);
+    memcpy(both, left, n);
+    memcpy(both + n, right, k + 1);
     struct merge m = {number_of(vocab, left), number_of(vocab, right), rank,
                       number_of(vocab, both)};
     if (m.left == UINT32_MAX || m.right == UINT32_MAX || m.made == UINT32_MAX)
