@@ -7,7 +7,7 @@
 #include "cli/table.h"
 #include "core/util.h"
 
-enum { FILTERS_MAX = 12, COLUMNS_MAX = 12 };
+enum { FILTERS_MAX = 12, COLUMNS_MAX = 14 };
 
 /* GET path?filters, then the rows under `items` as a table. Options are the client's, --json, and one
  * per filter, named as the query parameter; all in one array so that --help shows them. */
@@ -92,8 +92,9 @@ int cmd_board(int argc, char **argv)
     static const struct board b = {
         {"board", "", "Shows the leaderboard of a problem.", rows, COUNT_OF(rows), 0, 0, NULL},
         "/v1/leaderboard", "items", "the board is empty",
-        {{"rank", "rank", 0}, {"speedup", "speedup", 3}, {"us", "candidate_us", 2},
-         {"tensor", "target.tensor_share", 2}, {"instructions", "thread_instructions", 0}, {"label", "label", 0}, {"method", "method", 0},
+        {{"rank", "rank", 0}, {"speedup", "speedup.value", 3}, {"95 %", "speedup.ci95", 3},
+         {"us", "candidate_us", 2}, {"tensor", "target.tensor_share", 2},
+         {"instructions", "thread_instructions", 0}, {"label", "label", 0}, {"method", "method", 0},
          {"owner", "owner", 0}, {"flags", "flags", 0}, {"device", "device_model", 0}, {"id", "id", 0}}};
     return run(&b, argc, argv);
 }

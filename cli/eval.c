@@ -7,6 +7,7 @@
 
 #include "cli/body.h"
 #include "cli/commands.h"
+#include "cli/eval_keeper.h"
 #include "cli/eval_view.h"
 #include "cli/options.h"
 #include "cli/table.h"
@@ -24,7 +25,7 @@ static const struct option_row rows[ROWS] = {
     [PROBLEM] = {"problem", 'p', "NAME", "PTXBENCH_PROBLEM", "what it computes; gemm by default"},
     [WORKLOAD] = {"workload", 'w', "NAME", NULL, "its size; the problem's own default otherwise"},
     [ARCH] = {"arch", 'a', "NAME", "PTXBENCH_ARCH", "sm_90a (default), sm_100a"},
-    [DEVICE] = {"device", 'd', "NAME", NULL, "cpu (default)"},
+    [DEVICE] = {"device", 'd', "NAME", NULL, "cpu (default), cuda:0, cuda:1 …; gpu is cuda:0"},
     [LANGUAGE] = {"language", 'l', "NAME", NULL, "cuda or ptx; found from the source otherwise"},
     [MODE] = {"mode", 'm', "NAME", NULL, "compile, check or rank (default)"},
     [LAUNCH] = {"launch", 0, "FILE", NULL, "launch plan as JSON, unless the source embeds one"},
@@ -95,10 +96,18 @@ static enum err save(const char *folder, const struct evaluation *e, struct faul
     return code;
 }
 
+/* What all evaluations of one command have in common. */
+struct eval {
+    struct registry registry;
+    const char *file, *device;
+    const char *const *values;
+    struct eval_keeper keeper; /* runs if the device is a GPU and the mode needs it */
+};
+
 /* One workload. Returns the exit code. */
-static int eval_one(const struct registry *r, const char *file, const char *const *values,
-                    const json_t *body)
+static int eval_one(const struct eval *eval, const json_t *body)
 {
+    const char *const *values = eval->values;
     struct submission s;
     struct evaluation e = {0};
     struct fault f = {0};
@@ -106,10 +115,13 @@ static int eval_one(const struct registry *r, const char *file, const char *cons
     bool table = values[SWEEP] != NULL, json = values[JSON] != NULL;
     const struct evaluation_hooks hooks = {.arg = stdout,
                                            .event = table || json ? NULL : view_event};
-    if (parse(r, body, &s)) {
-        struct evaluation_request request = {.registry = r, .submission = &s, .device = s.device};
+    if (parse(&eval->registry, body, &s)) {
+        struct evaluation_request request = {
+            .registry = &eval->registry, .submission = &s, .device = eval->device,
+            .keeper = eval->keeper.access.connect ? &eval->keeper.access : NULL,
+        };
         if (!table && !json)
-            view_head(stdout, file, &s);
+            view_head(stdout, eval->file, eval->device, &s);
         enum err failed = evaluate(&request, &hooks, &e, &f);
         if (failed == ERR_NONE && values[SAVE])
             failed = save(values[SAVE], &e, &f);
@@ -126,29 +138,50 @@ static int eval_one(const struct registry *r, const char *file, const char *cons
     return code;
 }
 
-static int eval_sweep(const struct registry *r, const char *file, const char *const *values,
-                      json_t *body)
+static int eval_sweep(struct eval *eval, json_t *body)
 {
     const char *name = json_string_value(json_object_get(body, "problem"));
-    const char *device = json_string_value(json_object_get(body, "device"));
-    const struct problem *p = problems_find(&r->problems, name);
+    const struct problem *p = problems_find(&eval->registry.problems, name);
     int first = CLI_OK;
     size_t left_out = 0;
     for (size_t i = 0; p && i < p->workload_count; i++) {
-        if (!strcmp(device, "cpu") && problem_flops(p, &p->workloads[i]) > sweep_flops_cpu) {
+        if (!strcmp(eval->device, "cpu") && problem_flops(p, &p->workloads[i]) > sweep_flops_cpu) {
             left_out++;
             continue;
         }
         json_object_set_new(body, "workload", json_string(p->workloads[i].name));
-        int code = eval_one(r, file, values, body);
+        int code = eval_one(eval, body);
         first = first == CLI_OK ? code : first;
+        if (code == verdict_exit_code(VERDICT_INFRA_ERROR))
+            eval_keeper_stop(&eval->keeper); /* the next gets another */
     }
     if (!p)
-        return eval_one(r, file, values, body); /* says what is wrong with the name */
-    if (left_out && !values[JSON])
+        return eval_one(eval, body); /* says what is wrong with the name */
+    if (left_out && !eval->values[JSON])
         printf("  %zu workloads of over %lld MFLOP left out: too large for the cpu device\n",
                left_out, (long long)sweep_flops_cpu / 1000000);
     return first;
+}
+
+/* A submission for any GPU, evaluated on this one. */
+static enum err prepare_gpu(struct eval *eval, json_t *body, struct fault *f)
+{
+    int ordinal = device_ordinal(eval->device);
+    const char *mode = json_string_value(json_object_get(body, "mode"));
+    if (ordinal < 0)
+        return ERR_NONE;
+    json_object_set_new(body, "device", json_string("gpu"));
+    return mode && mode_find(mode) == MODE_COMPILE ? ERR_NONE
+                                                   : eval_keeper_start(&eval->keeper, ordinal, f);
+}
+
+static int eval_all(struct eval *eval, json_t *body, struct fault *f)
+{
+    const struct body_files files = {eval->file, eval->values[LAUNCH], eval->values[OPTION]};
+    if (body_build(&files, texts, COUNT_OF(texts), eval->values, body, f) != ERR_NONE ||
+        prepare_gpu(eval, body, f) != ERR_NONE)
+        return cli_failed("eval", f);
+    return eval->values[SWEEP] ? eval_sweep(eval, body) : eval_one(eval, body);
 }
 
 int cmd_eval(int argc, char **argv)
@@ -158,24 +191,23 @@ int cmd_eval(int argc, char **argv)
     int operand = options_read(&usage, argc, argv, values, &code);
     if (operand < 0)
         return code;
-    const char *file = argv[operand], *device = values[DEVICE] ? values[DEVICE] : "cpu";
     struct fault f = {0};
-    struct registry registry;
-    if (!device_find(device)) {
-        fault_set(&f, ERR_UNAVAILABLE, "there is no device '%.32s' here; cpu is on every machine", device);
+    struct eval eval = {.file = argv[operand], .device = values[DEVICE] ? values[DEVICE] : "cpu",
+                        .values = values};
+    if (!strcmp(eval.device, "gpu"))
+        eval.device = "cuda:0";
+    if (!device_find(eval.device)) {
+        fault_set(&f, ERR_UNAVAILABLE,
+                  "there is no device '%.32s' here; cpu is on every machine, cuda:0 is its first GPU",
+                  eval.device);
         return cli_failed("eval", &f);
     }
-    if (registry_load(&registry, home_dir(), &f) != ERR_NONE)
+    if (registry_load(&eval.registry, home_dir(), &f) != ERR_NONE)
         return cli_failed("eval", &f);
     json_t *body = json_object();
-    const struct body_files files = {file, values[LAUNCH], values[OPTION]};
-    if (body_build(&files, texts, COUNT_OF(texts), values, body, &f) != ERR_NONE)
-        code = cli_failed("eval", &f);
-    else if (values[SWEEP])
-        code = eval_sweep(&registry, file, values, body);
-    else
-        code = eval_one(&registry, file, values, body);
+    code = eval_all(&eval, body, &f);
     json_decref(body);
-    registry_release(&registry);
+    eval_keeper_stop(&eval.keeper);
+    registry_release(&eval.registry);
     return code;
 }

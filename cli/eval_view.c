@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/eval_timing.h"
 #include "core/submission.h"
 #include "core/text.h"
 
@@ -33,14 +34,14 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-void view_head(FILE *out, const char *file, const struct submission *s)
+void view_head(FILE *out, const char *file, const char *device, const struct submission *s)
 {
     fprintf(out, "%s%s%s: %s %s (", paint(out, BOLD), file, paint(out, PLAIN), s->problem->name,
             s->workload->name);
     for (size_t i = 0; i < s->problem->axis_count; i++)
         fprintf(out, "%s%s=%lld", i ? " " : "", s->problem->axes[i],
                 (long long)s->workload->axes[i]);
-    fprintf(out, "), %s on %s\n", s->arch->name, s->device);
+    fprintf(out, "), %s on %s\n", s->arch->name, device);
 }
 
 void view_event(void *arg, const json_t *event)
@@ -133,12 +134,12 @@ static void print_check(FILE *out, const json_t *report)
             print_tensor(out, trial, tensor);
 }
 
-static void print_fault(FILE *out, const json_t *report)
+static void print_faults(FILE *out, const json_t *faults)
 {
     const json_t *fault, *value;
     const char *key;
     size_t i;
-    json_array_foreach(json_object_get(report, "faults"), i, fault)
+    json_array_foreach((json_t *)faults, i, fault)
         json_object_foreach((json_t *)fault, key, value)
     {
         char *text = json_is_string(value) ? strdup(json_string_value(value))
@@ -181,8 +182,14 @@ static void print_flags(FILE *out, const json_t *report)
 void view_end(FILE *out, const struct evaluation *e)
 {
     bool passed = e->verdict == VERDICT_PASSED;
+    const json_t *findings = json_object_get(json_object_get(e->report, "sanitize"), "findings");
     print_figures(out, e->report);
     print_check(out, e->report);
+    view_timing(out, e->report);
+    if (passed && json_array_size(findings)) {
+        fprintf(out, "  sanitize  found this on ptxvm, which decides nothing:\n");
+        print_faults(out, findings);
+    }
     fprintf(out, "%s%s%s", paint(out, passed ? GREEN BOLD : RED BOLD), verdict_name(e->verdict),
             paint(out, PLAIN));
     print_flags(out, e->report);
@@ -193,7 +200,8 @@ void view_end(FILE *out, const struct evaluation *e)
     snprintf(detail, sizeof(detail), "%s", text_of(e->report, "detail"));
     text_sanitize(detail);
     fprintf(out, "  %s\n", detail);
-    print_fault(out, e->report);
+    print_faults(out, json_object_get(e->report, "faults"));
+    print_faults(out, findings);
     print_excerpt(out, e);
 }
 
@@ -202,6 +210,7 @@ void view_row(FILE *out, const struct submission *s, const struct evaluation *e)
     bool passed = e->verdict == VERDICT_PASSED;
     fprintf(out, "  %-24s %s%-20s%s %7.2f s", s->workload->name, paint(out, passed ? GREEN : RED),
             verdict_name(e->verdict), paint(out, PLAIN), number_of(e->report, "wall_ms") / 1e3);
+    view_timing_row(out, e->report);
     print_flags(out, e->report);
     fputc('\n', out);
     fflush(out);

@@ -10,7 +10,7 @@
 #include "evaluator/evaluate.h"
 
 /* "naive.cu: gemm small (M=512 N=512 K=256), sm_90a on cpu". */
-void view_head(FILE *out, const char *file, const struct submission *s);
+void view_head(FILE *out, const char *file, const char *device, const struct submission *s);
 
 /* A progress event; prints nothing for those of no interest. `out` is the hook's argument. */
 void view_event(void *out, const json_t *event);

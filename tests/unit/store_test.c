@@ -2,6 +2,7 @@
 // The store against a real PostgreSQL: create, read, visibility, keys, quotas, results, boards,
 // tokens.
 #include "database.h"
+#include "submitted.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -11,47 +12,6 @@ static const char report_passed[] =
     "\"verdict\":\"PASSED\",\"flags\":[\"loose\"],\"detail\":null,\"device_model\":\"ptxvm\","
     "\"speedup\":null,\"target\":{\"executed\":true,\"tensor_share\":0.5},"
     "\"counts\":{\"thread_instructions\":12345},\"wall_ms\":7.5,\"epoch\":1}";
-
-static void create(struct db *db, struct new_submission s, struct created_submission *out)
-{
-    assert_ok(store_submission_create(db, &s, out, f));
-}
-
-static const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "(none)";
-}
-
-static bool claim(struct db *db, struct job *j)
-{
-    bool got;
-    assert_ok(queue_claim(db, "host:1:1", "{sm_90a/cpu,sm_100a/cpu}", 30000, j, &got, f));
-    return got;
-}
-
-static bool deliver(struct db *db, const struct job *j, const char *report)
-{
-    bool mine;
-    struct delivery d = {.job = j, .report = report, .report_len = strlen(report)};
-    d.infra = strstr(report, "INFRA_ERROR") != NULL;
-    d.ptx = (struct artefact){".version 8.0", 12};
-    d.cubin = (struct artefact){"\177ELF\0\1", 6};
-    assert_ok(store_deliver(db, &d, &mine, f));
-    return mine;
-}
-
-/* Creates, claims and delivers; the id is in `out`. */
-static void evaluated(struct db *db, struct new_submission s, const char *report,
-                      struct created_submission *out)
-{
-    struct job j;
-    create(db, s, out);
-    assert_true(claim(db, &j));
-    assert_string_equal(j.submission_id, out->id);
-    assert_true(deliver(db, &j, report));
-    job_release_memory(&j);
-}
 
 static void a_submission_is_followed_from_queue_to_result(void **state)
 {
@@ -404,97 +364,6 @@ static void a_report_that_is_none_is_not_stored(void **state)
     job_release_memory(&j);
 }
 
-static void the_board_ranks_the_best_of_each_entry(void **state)
-{
-    struct db *db = *state;
-    static const struct {
-        const char *label, *report;
-    } rows[] = {
-        {"ann", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{"
-                "\"value\":1.1,\"ci95\":[1.0,1.2]}}"},
-        {"ann", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{"
-                "\"value\":1.3}}"},
-        {"bob", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":1,\"speedup\":{"
-                "\"value\":1.2}}"},
-        {"eve", "{\"verdict\":\"INCORRECT_NUMERICAL\",\"device_model\":\"H100\",\"epoch\":1}"},
-        {"cpu", "{\"verdict\":\"PASSED\",\"device_model\":\"ptxvm\",\"epoch\":1,\"speedup\":null,"
-                "\"counts\":{\"thread_instructions\":9}}"},
-        {"few", "{\"verdict\":\"PASSED\",\"device_model\":\"ptxvm\",\"epoch\":1,\"speedup\":null,"
-                "\"counts\":{\"thread_instructions\":5}}"},
-        {"old", "{\"verdict\":\"PASSED\",\"device_model\":\"H100\",\"epoch\":0,\"speedup\":{"
-                "\"value\":9}}"},
-    };
-    struct created_submission c;
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct new_submission s = a_submission();
-        s.label = rows[i].label;
-        evaluated(db, s, rows[i].report, &c);
-    }
-    struct new_submission hidden = a_submission();
-    hidden.label = "hidden";
-    hidden.is_private = true;
-    evaluated(db, hidden, rows[1].report, &c);
-    static const char *const want[] = {"ann", "bob", "few", "cpu"};
-    json_t *board;
-    struct board_filter q = {.problem = "gemm", .workload = "small", .arch = "sm_90a", .limit = 10};
-    assert_ok(store_leaderboard(db, &q, &board, f));
-    json_t *items = json_object_get(board, "items");
-    assert_int_equal(json_array_size(items), COUNT_OF(want));
-    for (size_t i = 0; i < COUNT_OF(want); i++) {
-        json_t *item = json_array_get(items, i), *rank = json_object_get(item, "rank");
-        assert_string_equal(text_of(item, "label"), want[i]);
-        assert_int_equal(json_integer_value(rank), i < 2 ? i + 1 : 0);
-        assert_int_equal(json_is_null(rank), i >= 2);
-    }
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(items, 0), "attempts")), 2);
-    json_decref(board);
-    q.device_model = "ptxvm";
-    assert_ok(store_leaderboard(db, &q, &board, f));
-    assert_int_equal(json_array_size(json_object_get(board, "items")), 2);
-    json_decref(board);
-}
-
-/* Half widths in ln: 0.01 each, so a difference below sqrt(2) * 0.01 may be none. Bands have a first; who
- * is close to the second only begins another. */
-static void entries_that_cannot_be_told_apart_share_a_rank(void **state)
-{
-    struct db *db = *state;
-    static const struct {
-        double value;
-        int rank;
-    } rows[] = {{1.200, 1}, {1.190, 1}, {1.184, 1}, {1.182, 4}, {1.100, 5}, {1.099, 5}, {0.9, 7}};
-    struct created_submission c;
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct new_submission s = a_submission();
-        char label[16], report[256];
-        snprintf(label, sizeof(label), "%zu", i);
-        snprintf(report, sizeof(report),
-                 "{\"verdict\":\"PASSED\",\"device_model\":\"NVIDIA H200\",\"epoch\":1,\"speedup\":"
-                 "{\"value\":%.4f,\"ci95\":[%.8f,%.8f]}}",
-                 rows[i].value, rows[i].value * 0.990049834, rows[i].value * 1.010050167);
-        s.label = label;
-        evaluated(db, s, report, &c);
-    }
-    static const char *const wanted[] = {NULL, "gpu", "h200", "NVIDIA H200"};
-    json_t *board;
-    struct board_filter q = {.problem = "gemm", .workload = "small", .arch = "sm_90a", .limit = 10};
-    for (size_t i = 0; i < COUNT_OF(wanted); i++) {
-        q.device_model = wanted[i];
-        assert_ok(store_leaderboard(db, &q, &board, f));
-        json_t *items = json_object_get(board, "items");
-        assert_int_equal(json_array_size(items), COUNT_OF(rows));
-        for (size_t k = 0; k < COUNT_OF(rows); k++)
-            assert_int_equal(json_integer_value(json_object_get(json_array_get(items, k), "rank")),
-                             rows[k].rank);
-        json_decref(board);
-    }
-    q.device_model = "h100";
-    assert_ok(store_leaderboard(db, &q, &board, f));
-    assert_int_equal(json_array_size(json_object_get(board, "items")), 0);
-    json_decref(board);
-    assert_string_equal(sql("SELECT board_rank(id) FROM submissions WHERE label = '5'"), "5");
-}
-
 static void a_worker_tells_of_its_device(void **state)
 {
     struct db *db = *state;
@@ -651,8 +520,6 @@ static const struct CMUnitTest tests[] = {
     test(nothing_half_is_left_when_an_insert_fails),
     test(a_rerun_is_a_new_evaluation),
     test(a_report_that_is_none_is_not_stored),
-    test(the_board_ranks_the_best_of_each_entry),
-    test(entries_that_cannot_be_told_apart_share_a_rank),
     test(a_worker_tells_of_its_device),
     test(a_rerun_that_fails_leaves_the_board),
     test(a_token_works_until_it_is_revoked),
