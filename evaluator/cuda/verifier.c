@@ -68,14 +68,28 @@ static void put_unknown(json_t *to, const struct fault *why)
     json_object_set_new(to, "patched", json_integer(0));
 }
 
+/* Does the plan launch one kernel and nothing of the driver's own? */
+static bool is_alone(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->buffer_count; i++)
+        if (plan->buffers[i].init == BUFFER_ZERO)
+            return false;
+    return plan->launch_count == 1;
+}
+
 /* Runs the plan once under the metrics. False if the plan's own kernels went wrong. */
 static bool run_counted(struct session *s, int slot, struct sass_records *records,
                         struct fault *why, struct session_answer *out)
 {
     struct verifier *v = s->role;
-    if (sass_metrics_begin(&v->metrics, why) != ERR_NONE)
+    if (!launcher_prepare(s->launcher, NULL, &out->fault) ||
+        !launcher_wait(s->launcher, NULL, &out->fault))
+        return false;
+    if (sass_metrics_begin(&v->metrics, is_alone(s->plan) ? SASS_PATCH_FIRST : SASS_PATCH_ALL,
+                           why) != ERR_NONE)
         return true;
-    bool ok = launcher_run(s->launcher, slot, NULL, &out->fault);
+    bool ok = launcher_enqueue(s->launcher, slot, NULL, NULL, &out->fault) &&
+              launcher_wait(s->launcher, NULL, &out->fault);
     struct fault late = {0};
     if (sass_metrics_end(&v->metrics, records, &late) != ERR_NONE)
         *why = late;
