@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Speed of the CPU device: thread instructions a second on all cores, for a loop of arithmetic, a
- * tiled matrix product through shared memory, and lanes that diverge. One JSON object a line;
- * medians of several launches; `.per_core` is per second of processor time, whatever else the
- * machine does. */
+ * tiled matrix product through shared memory, and lanes that diverge; floating-point operations of
+ * wgmma; and a whole evaluation of the small GEMM with its parts. And how many instruction forms it
+ * executes. One JSON object a line; medians of several runs; `.per_core` is per second of processor
+ * time, whatever else the machine does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "core/submission.h"
 #include "core/util.h"
+#include "evaluator/evaluate.h"
 #include "evaluator/ptxvm/ptx.h"
 #include "evaluator/ptxvm/ptxvm.h"
+#include "tests/unit/forms.h"
 
-enum { RUNS = 5 };
+enum { RUNS = 5, EVALUATIONS = 3 };
 
 #define HEAD ".version 9.0\n.target sm_90a\n.address_size 64\n"
 
@@ -85,7 +90,19 @@ static double cpu_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static bool measure(const char *name, const char *ptx, uint32_t grid)
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+static void say(const char *name, const char *part, double value, const char *unit)
+{
+    printf("{\"name\":\"ptxvm.%s%s\",\"value\":%.4g,\"unit\":\"%s\"}\n", name, part, value, unit);
+}
+
+/* Runs of one kernel; `work` of a launch, or 0: its thread instructions. */
+static bool measure(const char *name, const char *ptx, uint32_t grid, uint32_t block, double work)
 {
     struct fault f = {0};
     struct ptx_module *m = ptx_parse(ptx, strlen(ptx), &f);
@@ -96,36 +113,174 @@ static bool measure(const char *name, const char *ptx, uint32_t grid)
     for (int i = 0; ok && i < RUNS; i++) {
         struct ptxvm_launch l = {.symbol = "k",
                                  .grid = {grid, 1, 1},
-                                 .block = {256, 1, 1},
+                                 .block = {block, 1, 1},
                                  .params = &out,
                                  .param_bytes = sizeof out};
         struct ptxvm_result r;
         double before = cpu_s();
         ptxvm_launch(vm, &l, &r);
-        busy[i] = (double)r.counts.thread_instructions / (cpu_s() - before);
+        double done = work > 0 ? work : (double)r.counts.thread_instructions;
+        busy[i] = done / (cpu_s() - before);
+        rates[i] = done / (r.wall_ms / 1e3);
         ok = r.status == PTXVM_OK;
-        if (!ok)
-            fprintf(stderr, "%s: %s\n", name, r.fault.detail);
-        rates[i] = (double)r.counts.thread_instructions / (r.wall_ms / 1e3);
+        snprintf(f.detail, sizeof f.detail, "%.200s", r.fault.detail);
         ptxvm_result_release(&r);
     }
-    qsort(rates, RUNS, sizeof rates[0], by_value);
-    qsort(busy, RUNS, sizeof busy[0], by_value);
-    if (ok)
-        printf("{\"name\":\"ptxvm.%s\",\"value\":%.4g,\"unit\":\"1/s\"}\n"
-               "{\"name\":\"ptxvm.%s.per_core\",\"value\":%.4g,\"unit\":\"1/s\"}\n",
-               name, rates[RUNS / 2], name, busy[RUNS / 2]);
-    else
+    if (ok) {
+        say(name, "", median(rates, RUNS), "1/s");
+        say(name, ".per_core", median(busy, RUNS), "1/s");
+    } else
         fprintf(stderr, "%s: %s\n", name, f.detail);
     ptxvm_free(vm);
     ptx_free(m);
     return ok;
 }
 
+/* ---- wgmma ---- */
+
+/* A warp group that multiplies 64x16 by 16x256 elements of bf16 again and again. */
+static bool measure_wgmma(void)
+{
+    enum { GRID = 8, TURNS = 64, N = 256, REGISTERS = N / 2 };
+    struct buf b;
+    buf_init(&b, MIB);
+    buf_addf(&b,
+             HEAD
+             ".visible .entry k(.param .u64 out) {.reg .f32 %%f<%d>; .reg .b32 %%r<4>; .reg .b64 "
+             "%%d<4>; .reg .pred %%p;.shared .align 1024 .b8 s[32768]; mov.u32 %%r0, s; mov.u32 "
+             "%%r2, %%tid.x; mov.u32 %%r3, 0; shl.b32 %%r2, %%r2, 8; add.u32 %%r2, %%r2, %%r0;\n",
+             REGISTERS);
+    for (int i = 0; i < 256; i += 4) /* zeros: what is there at first is no number */
+        buf_addf(&b, "st.shared.u32 [%%r2+%d], %%r3;\n", i);
+    for (int i = 0; i < REGISTERS; i++)
+        buf_addf(&b, "mov.f32 %%f%d, 0f00000000;\n", i);
+    /* descriptor: address / 16, rows of 64 elements, eight of them 1024 bytes on, 128-byte swizzle
+     */
+    buf_adds(&b, "shr.u32 %r1, %r0, 4; cvt.u64.u32 %d0, %r1; or.b64 %d0, %d0, 0x4000004000010000;\n"
+                 "mov.u32 %r1, 0; bar.sync 0; wgmma.fence.sync.aligned;\n"
+                 "L: wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {");
+    for (int i = 0; i < REGISTERS; i++)
+        buf_addf(&b, "%s%%f%d", i ? "," : "", i);
+    buf_addf(
+        &b,
+        "}, %%d0, %%d0, 1, 1, 1, 0, 0;\nadd.u32 %%r1, %%r1, 1; setp.lt.u32 %%p, %%r1, %d; @%%p "
+        "bra L; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; ret;}",
+        TURNS);
+    bool ok = !b.failed &&
+              measure("wgmma_flop_per_s", b.data, GRID, 128, 2.0 * GRID * TURNS * 64 * N * 16);
+    buf_release(&b);
+    return ok;
+}
+
+/* ---- a whole evaluation ---- */
+
+static bool submit(const struct registry *registry, const char *file, struct submission *s)
+{
+    char path[512];
+    struct buf source;
+    struct faults faults = {0};
+    buf_init(&source, LIMIT_SOURCE);
+    snprintf(path, sizeof path, "%s/problems/gemm/examples/%s", PTXBENCH_SOURCE_DIR, file);
+    json_t *query =
+        json_pack("{s:s, s:s, s:s}", "problem", "gemm", "arch", "sm_90a", "device", "cpu");
+    bool ok = read_file(path, &source, NULL) == ERR_NONE &&
+              submission_bare(registry, source.data, source.len, query, s, &faults);
+    json_decref(query);
+    buf_release(&source);
+    return ok;
+}
+
+enum { WHOLE, COMPILE, CHECK, PROCESSOR, PARTS };
+
+/* Processor time of this process and of the children it has waited for. */
+static double all_cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_CHILDREN, &u);
+    return cpu_s() + (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+static bool evaluate_once(const struct registry *registry, const struct submission *s,
+                          double seconds[PARTS])
+{
+    struct evaluation e;
+    struct fault f = {0};
+    struct evaluation_request q = {.registry = registry, .submission = s, .device = "cpu"};
+    double begin = now_s(), begin_cpu = all_cpu_s();
+    bool ok = evaluate(&q, NULL, &e, &f) == ERR_NONE && e.verdict == VERDICT_PASSED;
+    seconds[WHOLE] = now_s() - begin;
+    seconds[PROCESSOR] = all_cpu_s() - begin_cpu;
+    const json_t *stages = json_object_get(e.report, "stages"), *stage;
+    size_t i;
+    json_array_foreach(stages, i, stage)
+    {
+        const char *name = json_string_value(json_object_get(stage, "stage"));
+        name = name ? name : json_string_value(json_object_get(stage, "name"));
+        double wall = json_number_value(json_object_get(stage, "wall_ms")) / 1e3;
+        if (name && (!strcmp(name, "compile") || !strcmp(name, "check")))
+            seconds[name[1] == 'o' ? COMPILE : CHECK] = wall;
+    }
+    if (!ok)
+        fprintf(stderr, "small GEMM: %s\n",
+                e.report ? json_string_value(json_object_get(e.report, "detail")) : f.detail);
+    evaluation_release(&e);
+    return ok;
+}
+
+/* The compiler's part, the device's, and the memory of the greatest process. */
+static bool measure_gemm(void)
+{
+    static const char *const parts[PARTS] = {"", ".compile", ".check", ".cpu"};
+    struct registry registry;
+    struct submission s = {0};
+    struct rusage usage;
+    double seconds[PARTS][EVALUATIONS] = {{0}}, once[PARTS] = {0};
+    if (registry_load(&registry, home_dir(), NULL) != ERR_NONE)
+        return false;
+    bool ok = submit(&registry, "wgmma_cluster.cu", &s);
+    for (int i = 0; ok && i < EVALUATIONS; i++) {
+        ok = evaluate_once(&registry, &s, once);
+        for (int k = 0; k < PARTS; k++)
+            seconds[k][i] = once[k];
+    }
+    for (int k = 0; ok && k < PARTS; k++)
+        say("small_gemm_seconds", parts[k], median(seconds[k], EVALUATIONS), "s");
+    if (ok && getrusage(RUSAGE_CHILDREN, &usage) == 0)
+        say("small_gemm_mib", "", (double)usage.ru_maxrss / 1024, "MiB");
+    submission_release(&s);
+    registry_release(&registry);
+    return ok;
+}
+
+/* ---- forms ---- */
+
+static void count(const char *form, const char *reason, void *arg)
+{
+    size_t *counts = arg;
+    char detail[PTXVM_DETAIL];
+    enum form_result result = form_try(form, false, detail, sizeof detail);
+    counts[0] += result == FORM_EXECUTED;
+    counts[1] += result == FORM_REJECTED && reason;
+}
+
+static bool count_forms(void)
+{
+    size_t counts[2] = {0};
+    if (!forms_each(count, counts))
+        return false;
+    say("instruction_forms", "", (double)counts[0], "forms");
+    say("instruction_forms", ".rejected", (double)counts[1], "forms");
+    return true;
+}
+
 int main(void)
 {
-    bool ok = measure("thread_instructions_per_s", arithmetic, 64);
-    ok &= measure("thread_instructions_per_s.tiled", tiled, 256);
-    ok &= measure("thread_instructions_per_s.divergent", divergent, 64);
+    bool ok = measure("thread_instructions_per_s", arithmetic, 64, 256, 0);
+    ok &= measure("thread_instructions_per_s.tiled", tiled, 256, 256, 0);
+    ok &= measure("thread_instructions_per_s.divergent", divergent, 64, 256, 0);
+    ok &= measure_wgmma();
+    ok &= count_forms();
+    ok &= measure_gemm();
     return ok ? 0 : 1;
 }
