@@ -22,12 +22,7 @@ build_preset_quietly()
 # The release is for running: programs, no tests.
 build_release()
 {
-    local -a programs
-    mapfile -t programs < <(sed -n 's/^program(\([a-z-]*\) \([^ ]*\) .*/\1 \2/p' "$ROOT/CMakeLists.txt" |
-        while read -r name source; do
-            [ ! -e "$ROOT/$source" ] || echo "$name"
-        done)
-    build_preset release "${programs[@]}" "$@"
+    build_preset release programs "$@"
 }
 
 # The modules of the page, `test`: and what its tests need.
@@ -61,6 +56,8 @@ app_install()
     for part in problems arch sql static published; do
         [ ! -d "$ROOT/$part" ] || cp -rL "$ROOT/$part" "$new/share/"
     done
+    # The keeper of a GPU compiles its own kernels when it starts.
+    install -D -m 0644 "$ROOT/evaluator/cuda/kernels.cu" "$new/share/evaluator/cuda/kernels.cu"
     chmod -R u+rwX,go=rX "$new"
     rm -rf "$APP"
     mv "$new" "$APP"

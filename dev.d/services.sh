@@ -29,6 +29,7 @@ service_run()
     case $1 in
     postgres) cluster_run "$SERVICE_USER" "$STATE/data" "$RUN/pg" ;;
     server) program ptxbench-server --port "$PORT" ;;
+    worker-cuda-*) program ptxbench-worker --device "cuda:${1#worker-cuda-}" ;;
     worker-*) program ptxbench-worker --device "${1#worker-}" ;;
     esac
 }

@@ -50,7 +50,7 @@ cmd_test()
 build_for_tests()
 {
     if [ "$1" = release ]; then
-        build_release
+        build_release fake-keeper
     else
         build_preset "$1"
     fi

@@ -125,10 +125,18 @@ answers()
     done
 }
 
+# One worker for the device cpu and one for each GPU. A GPU may take its time, or fail: its worker says so in
+# /v1/workers, and the rest of the service runs.
 workers_up()
 {
-    local left=100
+    local left=100 gpu gpus
     service_add worker-cpu
+    gpus=$(gpus_count)
+    if [ -x "$APP/bin/ptxbench-keeper" ]; then
+        for ((gpu = 0; gpu < gpus; gpu++)); do
+            service_add "worker-cuda-$gpu"
+        done
+    fi
     until curl -fs --max-time 2 "$URL/v1/workers" | grep -q '"healthy": *true'; do
         left=$((left - 1))
         if [ "$left" -eq 0 ] || [ -n "$STOPPING" ] || ! service_alive worker-cpu; then
@@ -140,18 +148,29 @@ workers_up()
 
 # --- words ------------------------------------------------------------------------------------------
 
+# How many GPUs there are, as the driver's own tool or device files say; PTXBENCH_GPUS overrides.
+gpus_count()
+{
+    if [ -n "${PTXBENCH_GPUS:-}" ]; then
+        echo "$PTXBENCH_GPUS"
+    elif command -v nvidia-smi >/dev/null; then
+        nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true
+    else
+        find /dev -maxdepth 1 -name 'nvidia[0-9]*' 2>/dev/null | wc -l
+    fi
+}
+
 gpus_found()
 {
-    local n=0
-    if command -v nvidia-smi >/dev/null; then
-        n=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)
-    elif [ -d /proc/driver/nvidia/gpus ]; then
-        n=$(find /proc/driver/nvidia/gpus -mindepth 1 -maxdepth 1 | wc -l)
+    local n
+    n=$(gpus_count)
+    if [ "$n" -eq 0 ]; then
+        echo 'none; kernels run on the device cpu (ptxvm)'
+    elif [ ! -x "$APP/bin/ptxbench-keeper" ]; then
+        echo "$n, not used: this was built without the headers of CUDA"
+    else
+        echo "$n, a worker each; how they are: $URL/v1/workers"
     fi
-    case $n in
-    0) echo 'none; kernels run on the device cpu (ptxvm)' ;;
-    *) echo "$n, not used yet: this version runs kernels on the device cpu (ptxvm) only" ;;
-    esac
 }
 
 report()
