@@ -18,6 +18,7 @@
 #include "core/util.h"
 #include "evaluator/compile.h"
 #include "evaluator/cuda_paths.h"
+#include "tests/arch_names.h"
 
 /* A statement, what must stand in the PTX of a kernel made of it, and the opcode (low 9 bits) that
  * must stand in its code; 0 where it makes no instruction of its own. */
@@ -54,7 +55,7 @@ static struct {
     unsigned opcode[MAX_KERNELS];
 } unit;
 
-/* Every statement of this run, for every_function_is_called. */
+/* Every statement of this run, for functions_are_called. */
 static struct buf statements;
 
 static inline void unit_begin(const char *arch, const char *preamble)
@@ -210,44 +211,14 @@ static inline int all_comments_hold(const char *arch, const char *ptx)
     return found;
 }
 
-static inline bool is_name_char(char c)
-{
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
-}
-
-/* Is `name` called, with or without template arguments, in what was compiled so far? */
-static inline bool is_called(const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = statements.data; at && (at = strstr(at, name)); at += n)
-        if ((at == statements.data || !is_name_char(at[-1])) && (at[n] == '(' || at[n] == '<'))
-            return true;
-    return false;
-}
-
-/* A function that no row calls would be untested. How many there are, outside namespace detail. */
+/* A function that no row calls would be untested. How many there are. */
 static inline int functions_are_called(const char *arch)
 {
-    static const char marker[] = "__device__ __forceinline__ ";
-    struct pack_files headers = {0};
-    int found = 0;
-    assert_int_equal(pack_headers(&headers, home_dir(), arch, NULL), ERR_NONE);
-    for (size_t h = 0; h < headers.count; h++) {
-        if (strstr(headers.items[h].name, "_operands"))
-            continue;
-        for (const char *at = headers.items[h].text; (at = strstr(at, marker));) {
-            at += strlen(marker);
-            const char *end = at + strcspn(at, "("), *start = end;
-            while (start > at && is_name_char(start[-1]))
-                start--;
-            char name[64];
-            snprintf(name, sizeof name, "%.*s", (int)(end - start), start);
-            if (!is_called(name))
-                fail_msg("%s: no row calls %s", headers.items[h].name, name);
-            found++;
-        }
-    }
-    pack_release(&headers);
+    char missing[64];
+    int found = functions_called(arch, statements.data, missing);
+    if (missing[0])
+        fail_msg("no row calls %s", missing);
+    print_message("template_functions.%s %d\n", arch, found);
     return found;
 }
 
