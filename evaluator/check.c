@@ -175,6 +175,7 @@ static bool set_up(struct checker *c)
         .problem = q->problem, .workload = q->workload, .arch = q->arch, .plan = q->plan,
         .ptx = q->ptx, .ptx_len = q->ptx_len, .symbols = q->symbols, .tensors = c->tensors.data,
         .thread_instructions = q->thread_instructions, .plan_ms = q->plan_ms,
+        .schedule = q->schedule, .trace = q->trace, .trace_kernel = q->trace_kernel,
     };
     c->rig = rig_new(&spec, &f);
     if (c->rig)

@@ -22,6 +22,7 @@
 #include "core/plan.h"
 #include "core/words.h"
 #include "evaluator/inputs.h"
+#include "evaluator/ptxvm/ptxvm.h"
 
 struct check_request {
     const struct problem *problem;
@@ -36,6 +37,9 @@ struct check_request {
     struct seed seeds[LIMIT_DISTRIBUTIONS]; /* one per distribution of the problem */
     uint64_t thread_instructions;       /* budget of one run of the plan */
     int64_t plan_ms;                    /* processor time of one run of the plan */
+    uint64_t schedule;                  /* as in rig_spec, and so are the next two */
+    const struct ptxvm_trace *trace;
+    const char *trace_kernel;
     void (*progress)(void *arg, size_t done, size_t total); /* trials; may be NULL */
     void *arg;
 };

@@ -95,20 +95,24 @@ static double value_of(const struct distribution *d, uint32_t u)
     return (double)(d->low + (u * (d->high - d->low + 1) >> 16));
 }
 
-void inputs_fill(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
-                 void *out, int64_t n)
+void inputs_fill_range(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
+                       void *out, int64_t first, int64_t n)
 {
     inputs_normal_table();
-    for (int64_t first = 0; first < n; first += BLOCK_ELEMENTS) {
-        uint64_t block = (uint64_t)first / BLOCK_ELEMENTS;
+    for (int64_t done = 0; done < n; done += BLOCK_ELEMENTS) {
+        uint64_t block = (uint64_t)(first + done) / BLOCK_ELEMENTS;
         uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)s.high,
                          (uint32_t)(s.high >> 32) ^ tensor};
         philox(c, (uint32_t)s.low, (uint32_t)(s.low >> 32));
-        for (int64_t i = first; i < n && i < first + BLOCK_ELEMENTS; i++) {
-            int64_t j = i - first;
-            dtype_store(t, out, (size_t)i, value_of(d, c[j / 2] >> (16 * (j % 2)) & 0xffff));
-        }
+        for (int64_t j = 0; j < BLOCK_ELEMENTS && done + j < n; j++)
+            dtype_store(t, out, (size_t)(done + j), value_of(d, c[j / 2] >> (16 * (j % 2)) & 0xffff));
     }
+}
+
+void inputs_fill(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
+                 void *out, int64_t n)
+{
+    inputs_fill_range(s, d, tensor, t, out, 0, n);
 }
 
 void inputs_poison(void *out, size_t n)

@@ -36,6 +36,9 @@ bool seed_parse(const char *text, struct seed *out);
 /* Fills elements [0, n) of tensor number `tensor`. */
 void inputs_fill(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
                  void *out, int64_t n);
+/* Fills elements [first, first + n), the first of them at `out`. `first` is a multiple of 8. */
+void inputs_fill_range(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
+                       void *out, int64_t first, int64_t n);
 
 /* The NORMAL_TABLE quantiles that a 16-bit word picks from, for who makes inputs elsewhere. Static. */
 const float *inputs_normal_table(void);

@@ -124,13 +124,12 @@ static int by_threads(const void *a, const void *b)
 static json_t *by_instruction(const json_t *forms)
 {
     size_t count = 0;
-    json_t **list = calloc(json_object_size(forms) + 1, sizeof(*list)), *out = json_array(), *counted;
+    json_t **list = calloc(json_object_size(forms) + 1, sizeof(*list)), *out = json_array(),
+           *counted;
     const char *name;
-    json_object_foreach((json_t *)forms, name, counted)
-        if (list)
-            list[count++] = json_pack("{s:s, s:O, s:O}", "name", name, "warps",
-                                      json_object_get(counted, "warps"), "threads",
-                                      json_object_get(counted, "threads"));
+    json_object_foreach((json_t *)forms, name, counted) if (list) list[count++] =
+        json_pack("{s:s, s:O, s:O}", "name", name, "warps", json_object_get(counted, "warps"),
+                  "threads", json_object_get(counted, "threads"));
     if (list)
         qsort(list, count, sizeof(*list), by_threads);
     for (size_t i = 0; i < count; i++)

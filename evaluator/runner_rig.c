@@ -19,6 +19,7 @@ struct rig {
     struct ptxvm *vm;
     uint64_t tensors[LIMIT_TENSORS], buffers[LIMIT_BUFFERS]; /* addresses in the vm */
     bool initialised; /* buffers that a launch fills are filled once, then sealed */
+    bool traced;
     struct buf log;
 };
 
@@ -43,8 +44,10 @@ static enum err alloc_buffers(struct rig *rig, struct fault *f)
     const struct plan *plan = rig->spec.plan;
     for (size_t i = 0; i < plan->buffer_count; i++) {
         const struct plan_buffer *b = &plan->buffers[i];
-        rig->buffers[i] =
-            ptxvm_alloc(rig->vm, b->name, (size_t)b->bytes, BUFFER_ALIGN, PTXVM_READ_WRITE);
+        void *host = rig->spec.buffers ? rig->spec.buffers[i] : NULL;
+        size_t bytes = (size_t)b->bytes;
+        rig->buffers[i] = host ? ptxvm_map(rig->vm, b->name, host, bytes, PTXVM_READ_WRITE)
+                               : ptxvm_alloc(rig->vm, b->name, bytes, BUFFER_ALIGN, PTXVM_READ_WRITE);
         if (!rig->buffers[i])
             return fault_set(f, ERR_NO_MEMORY, "cannot allocate buffer %s: %lld bytes is too much",
                              b->name, (long long)b->bytes);
@@ -61,7 +64,8 @@ struct rig *rig_new(const struct rig_spec *spec, struct fault *f)
     }
     rig->spec = *spec;
     buf_init(&rig->log, LIMIT_LOG);
-    struct ptxvm_options options = {.num_sms = spec->arch->num_sms,
+    struct ptxvm_options options = {.seed = spec->schedule,
+                                    .num_sms = spec->arch->num_sms,
                                     .instruction_budget = spec->thread_instructions,
                                     .deadline_ms = spec->plan_ms,
                                     .print_max = LIMIT_LOG};
@@ -87,6 +91,17 @@ void rig_free(struct rig *rig)
 const void *rig_buffer(struct rig *rig, size_t i)
 {
     return ptxvm_host(rig->vm, rig->buffers[i], (size_t)rig->spec.plan->buffers[i].bytes);
+}
+
+static const char *symbol_of(const struct rig *rig, const char *kernel)
+{
+    const char *symbol = json_string_value(json_object_get(rig->spec.symbols, kernel));
+    return symbol ? symbol : kernel;
+}
+
+bool rig_kernel(struct rig *rig, size_t i, struct ptxvm_kernel *out)
+{
+    return ptxvm_kernel(rig->vm, symbol_of(rig, rig->spec.plan->launches[i].kernel), out);
 }
 
 const struct buf *rig_log(const struct rig *rig)
@@ -124,12 +139,6 @@ static void put_arg(const struct rig *rig, const struct plan_arg *a, uint8_t *at
     }
 }
 
-static const char *symbol_of(const struct rig *rig, const char *kernel)
-{
-    const char *symbol = json_string_value(json_object_get(rig->spec.symbols, kernel));
-    return symbol ? symbol : kernel;
-}
-
 static void keep_log(struct rig *rig, const struct ptxvm_result *result)
 {
     size_t n = result->log ? strlen(result->log) : 0, room = rig->log.max - rig->log.len;
@@ -165,6 +174,10 @@ static bool launch(struct rig *rig, const struct plan_launch *l, int index, cons
                               .param_bytes = plan_param_layout(l, offsets)};
     for (size_t i = 0; i < l->arg_count; i++)
         put_arg(rig, &l->args[i], params + offsets[i]);
+    if (index >= 0 && rig->spec.sample)
+        go.sample = rig->spec.sample, go.sample_count = rig->spec.sample_count;
+    if (index >= 0 && rig->spec.trace && !rig->traced && !strcmp(l->kernel, rig->spec.trace_kernel))
+        go.trace = rig->spec.trace;
     for (int d = 0; d < 3; d++) {
         go.grid[d] = (uint32_t)l->grid[d];
         go.block[d] = (uint32_t)l->block[d];
@@ -179,18 +192,23 @@ static bool launch(struct rig *rig, const struct plan_launch *l, int index, cons
     return out->status == PTXVM_OK;
 }
 
-static bool init_buffer(struct rig *rig, size_t i, struct rig_run *out)
+static void fill_buffer(const struct plan_buffer *b, char *host)
 {
-    const struct plan_buffer *b = &rig->spec.plan->buffers[i];
-    char *host = ptxvm_host(rig->vm, rig->buffers[i], (size_t)b->bytes);
-    if (b->init == BUFFER_LAUNCH && rig->initialised)
-        return true;
     if (b->init == BUFFER_ZERO || b->init == BUFFER_DATA)
         memset(host, 0, (size_t)b->bytes);
     else
         inputs_poison(host, (size_t)b->bytes);
     if (b->init == BUFFER_DATA && b->data.len)
         memcpy(host, b->data.data, b->data.len);
+}
+
+static bool init_buffer(struct rig *rig, size_t i, struct rig_run *out)
+{
+    const struct plan_buffer *b = &rig->spec.plan->buffers[i];
+    if (b->init == BUFFER_LAUNCH && rig->initialised)
+        return true;
+    if (!rig->spec.buffers)
+        fill_buffer(b, ptxvm_host(rig->vm, rig->buffers[i], (size_t)b->bytes));
     if (b->init != BUFFER_LAUNCH)
         return true;
     char where[WHERE_TEXT];
@@ -224,6 +242,7 @@ void rig_run(struct rig *rig, struct rig_run *out)
         if (!launch(rig, &plan->launches[i], (int)i, where, out))
             return;
     }
+    rig->traced = true;
 }
 
 void rig_run_release(struct rig_run *run)

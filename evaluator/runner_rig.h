@@ -23,6 +23,13 @@ struct rig_spec {
     void *const *tensors;            /* host memory of the problem's tensors, 256-byte aligned */
     uint64_t thread_instructions;    /* budget of one run of the plan */
     int64_t plan_ms;                 /* processor time of one run of the plan */
+    /* For people who write kernels; zeros otherwise. */
+    uint64_t schedule;               /* seed: see ptxvm_options */
+    const struct ptxvm_trace *trace; /* of `trace_kernel` (a kernel of the plan), in the first run */
+    const char *trace_kernel;
+    const uint64_t *sample;          /* clusters to run of each launch; NULL: all */
+    size_t sample_count;
+    void *const *buffers;            /* host memory of the plan's buffers, filled; NULL: our own */
 };
 
 /* Dynamic counts of one run of the plan. */
@@ -56,6 +63,8 @@ void rig_free(struct rig *rig); /* NULL is fine */
 void rig_run(struct rig *rig, struct rig_run *out);
 void rig_run_release(struct rig_run *run);
 
+/* What the module says of the kernel of launch `i`. False: it has no such kernel. */
+bool rig_kernel(struct rig *rig, size_t i, struct ptxvm_kernel *out);
 /* Bytes of scratch buffer i of the plan, valid until the next run. */
 const void *rig_buffer(struct rig *rig, size_t i);
 /* What the kernels have printed so far, at most LIMIT_LOG. */

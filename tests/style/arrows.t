@@ -45,6 +45,9 @@ is 'SQL stands in core/db and sql/ only' \
 is 'only the worker, the server and the command line talk to the database' \
     "$(includes evaluator | grep ':core/db/' | cut -d : -f 1 | sort -u |
         grep -vE '^evaluator/(main_)?worker[a-z_]*\.[ch]$')" ''
-is 'ptxvm is the only room below evaluator/' \
-    "$(find evaluator -mindepth 1 -type d | grep -vE '^evaluator/(ptxvm|cuda)$')" ''
+is 'evaluator/ has the rooms ptxvm, cuda and tool' \
+    "$(find evaluator -mindepth 1 -type d | grep -vE '^evaluator/(ptxvm|cuda|tool)$')" ''
+is 'only the program ptxvm knows the room of its commands' \
+    "$(for room in core server evaluator cli; do includes "$room"; done | grep ':evaluator/tool/' |
+        cut -d : -f 1 | sort -u | grep -vE '^evaluator/(tool/.*|main_ptxvm\.c)$')" ''
 done_testing

@@ -13,9 +13,12 @@ static void shapes_weigh_tensor_instructions(void **state)
 {
     (void)state;
     /* Four warps share a warpgroup's instruction. */
-    assert_true(flops_of_form("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16") == 2.0 * 64 * 256 * 16 / 4);
-    assert_true(flops_of_form("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") == 2.0 * 16 * 8 * 16);
-    assert_true(flops_of_form("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32") == 2.0 * 16 * 16 * 16);
+    assert_true(flops_of_form("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16") ==
+                2.0 * 64 * 256 * 16 / 4);
+    assert_true(flops_of_form("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") ==
+                2.0 * 16 * 8 * 16);
+    assert_true(flops_of_form("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32") ==
+                2.0 * 16 * 16 * 16);
     assert_true(flops_of_form("ldmatrix.sync.aligned.m8n8.x4.shared.b16") == 0);
     assert_true(flops_of_form("mul.lo.u32") == 0);
 }
@@ -37,8 +40,11 @@ static void launches_add_up(void **state)
         {"add.s32", 10, 300},
         {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", 2, 2},
     };
-    const struct ptxvm_counts launch = {.thread_instructions = 558, .warp_instructions = 20, .ctas = 1,
-                                        .rows = rows, .row_count = COUNT_OF(rows)};
+    const struct ptxvm_counts launch = {.thread_instructions = 558,
+                                        .warp_instructions = 20,
+                                        .ctas = 1,
+                                        .rows = rows,
+                                        .row_count = COUNT_OF(rows)};
     struct rig_counts counts = {0};
     families_add(&counts, arch, &launch);
     families_add(&counts, arch, &launch);
@@ -71,7 +77,8 @@ static void a_report_names_the_most_frequent(void **state)
     families_add(&counts, &arch, &launch);
     json_t *json = rig_counts_json(&counts, &arch), *list = json_object_get(json, "by_instruction");
     assert_int_equal(json_array_size(list), COUNTED_FORMS);
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "threads")), COUNTED_FORMS + 8);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "threads")),
+                     COUNTED_FORMS + 8);
     json_decref(json);
     json_decref(counts.forms);
 }
