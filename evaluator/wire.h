@@ -20,22 +20,26 @@
  *        followed by one FRAME_CUBIN.
  *   {"op": "slot", "slot": 0 … WIRE_SLOTS-1, "place": "start" | "end"} with one descriptor per tensor of
  *        the problem, in ABI order: inputs are mapped read-only, outputs read-write. A slot number that
- *        is in use is replaced. The same block may be given to several slots (baseline slots share the
+ *        is in use is replaced. "writable": true maps inputs read-write, to find out whether a kernel writes to
+ *        them. The same block may be given to several slots (baseline slots share the
  *        inputs of a candidate slot and have outputs of their own).
  *   {"op": "launch", "slot": i, "side": "candidate" | "baseline", "capture": bool, "fresh": bool}
  *        runs the plan once and waits. `fresh`: in a new instance of the module (the first time always).
  *        Result: {"us": time of the plan, "captured": [{"name", "bytes"}]}, one FRAME_CAPTURE before it
  *        with the bytes of all captured buffers one after the other, cut at LIMIT_CAPTURE.
- *   {"op": "plan", "slot": i, "choice": "…"}   gets the baseline ready, in the way that another runner has
- *        chosen. Without "choice", and before any candidate has run here, measures every way that the
- *        library offers, on that slot. Result then: {"choice": "…", "chosen": n, "us": [time of each way]}.
+ *   {"op": "plan", "choice": "…"}   gets the baseline ready, in the way that another runner has chosen.
+ *        With "slots": [i, …] instead, and before any candidate has run here, measures every way that the
+ *        library offers, on these slots. Result then: {"choice": "…", "chosen": n, "us": [time of each way]}.
  *   {"op": "warm", "candidate": slot, "baseline": slot, "ms": 300}
  *        both sides alternately until that much time has passed and the times are steady.
  *        Result: {"launches": n, "candidate_us", "baseline_us"}.
- *   {"op": "batch", "order": [["b", 0], ["c", 1], ["c", 0], ["b", 1], …], "untimed": 2}
+ *   {"op": "batch", "order": [["b", 0], ["c", 1], ["c", 0], ["b", 1], …], "untimed": 2,
+ *    "sample_first": a, "sample_step": b}
  *        at most WIRE_ENTRIES launches behind one gate in a fresh module instance, L2 flushed before each;
  *        the first `untimed` ones warm the instance up ahead of the gate and are not measured; each side has
  *        to be among them (use dummy slots). What a run of the baseline has written is poisoned behind it.
+ *        With a step, elements (a + i b) mod n, i < WIRE_SAMPLES, of each output are copied right behind every
+ *        measured run of the candidate: one FRAME_CAPTURE, run by run and output by output.
  *        Result: {"us": [one time per entry that was measured, in order]}.
  *   {"op": "floor", "count": n}   an empty kernel measured the same way. Result: {"us": [n times]}.
  *   {"op": "split", "slot": i, "repeat": n}   every launch of the plan with events of its own.
@@ -52,7 +56,7 @@
 #include "core/frame.h"
 #include "core/limits.h"
 
-enum { WIRE_FD = 3, WIRE_SLOTS = 64, WIRE_ENTRIES = 256, WIRE_FDS = LIMIT_TENSORS };
+enum { WIRE_FD = 3, WIRE_SLOTS = 64, WIRE_ENTRIES = 256, WIRE_FDS = LIMIT_TENSORS, WIRE_SAMPLES = 2048 };
 
 struct wire_message {
     enum frame_kind kind;

@@ -15,7 +15,8 @@ enum {
     FLUSH_THREADS = 512,
     SCRUB_THREADS = 1024,
     FLUSH_BLOCKS_PER_SM = 4,
-    PIECE = 16
+    PIECE = 16,
+    SAMPLE_THREADS = 256,
 };
 
 static CUresult open_kernels(struct batch *b)
@@ -24,7 +25,9 @@ static CUresult open_kernels(struct batch *b)
         const char *name;
         CUfunction *out;
     } ours[] = {
-        {"write", &b->write}, {"read", &b->read}, {"scrub", &b->scrub}, {"empty", &b->empty}};
+        {"write", &b->write}, {"read", &b->read},     {"scrub", &b->scrub},
+        {"empty", &b->empty}, {"sample", &b->sample},
+    };
     CUresult r = cu.ModuleLoadData(&b->kernels, batch_kernels_ptx);
     for (size_t i = 0; i < COUNT_OF(ours) && r == CUDA_SUCCESS; i++) {
         r = cu.ModuleGetFunction(ours[i].out, b->kernels, ours[i].name);
@@ -49,6 +52,8 @@ enum err batch_open(struct batch *b, const struct driver_device *d, struct fault
 {
     *b = (struct batch){.device = d};
     enum err e = memory_new(&b->flush, d, 3 * (size_t)d->l2_bytes, MEMORY_START, f);
+    if (e == ERR_NONE)
+        e = memory_new(&b->sampled, d, LIMIT_CAPTURE, MEMORY_START, f);
     CUresult r = e == ERR_NONE ? cu.StreamCreate(&b->stream, CU_STREAM_NON_BLOCKING)
                                : CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < COUNT_OF(b->events) && r == CUDA_SUCCESS; i++)
@@ -73,6 +78,7 @@ void batch_close(struct batch *b)
         cu.ModuleUnload(b->kernels);
     if (b->gate)
         cu.MemFreeHost((void *)(uintptr_t)b->gate);
+    memory_free(&b->sampled);
     memory_free(&b->flush);
     *b = (struct batch){0};
 }
@@ -160,19 +166,43 @@ static bool record(struct batch *b, size_t event, struct launch_fault *fault)
 static bool poison_outputs(struct batch *b, int slot, struct launch_fault *fault)
 {
     CUresult r = CUDA_SUCCESS;
-    for (size_t i = 0; i < LIMIT_TENSORS && r == CUDA_SUCCESS; i++)
-        if (b->poison[i])
-            r = cu.MemsetD8Async(b->slots[slot][i], POISON_BYTE, b->poison[i], b->stream);
+    for (size_t i = 0; i < b->output_count && r == CUDA_SUCCESS; i++)
+        r = cu.MemsetD8Async(b->slots[slot][b->outputs[i].tensor], POISON_BYTE, b->outputs[i].bytes,
+                             b->stream);
     return !launch_fault_set(fault, r, "", -1, "poison what the baseline has written");
 }
 
-static bool queue_entry(struct batch *b, const struct batch_entry *entry, size_t at,
+/* Copies elements of what the candidate has written, before anything else can run. */
+static bool sample_outputs(struct batch *b, int slot, struct launch_fault *fault)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (size_t i = 0; i < b->output_count && r == CUDA_SUCCESS && b->sample_step; i++) {
+        const struct batch_output *o = &b->outputs[i];
+        CUdeviceptr from = b->slots[slot][o->tensor];
+        CUdeviceptr to = b->sampled.map.address + b->sampled_bytes;
+        uint64_t elements = o->bytes / o->element_bytes;
+        uint32_t bytes = (uint32_t)o->element_bytes;
+        void *params[] = {&from, &elements, &b->sample_first, &b->sample_step, &bytes, &to};
+        b->sampled_bytes += WIRE_SAMPLES * o->element_bytes;
+        r = b->sampled_bytes > LIMIT_CAPTURE
+                ? CUDA_ERROR_OUT_OF_MEMORY
+                : launch_ours(b, b->sample, WIRE_SAMPLES / SAMPLE_THREADS, SAMPLE_THREADS, 0,
+                              params);
+    }
+    return !launch_fault_set(fault, r, "", -1, "look at what was written");
+}
+
+static bool queue_entry(struct batch *b, const struct batch_entry *entry, size_t at, bool measured,
                         struct launch_fault *fault)
 {
     bool ok = entry->side != BATCH_CANDIDATE || launcher_prepare(b->candidate, b->stream, fault);
     ok = ok && scrub_shared(b, fault) && flush_cache(b, fault) && record(b, 2 * at, fault) &&
          sides[entry->side](b, entry->slot, fault) && record(b, 2 * at + 1, fault);
-    return ok && (entry->side != BATCH_BASELINE || poison_outputs(b, entry->slot, fault));
+    if (ok && entry->side == BATCH_BASELINE)
+        ok = poison_outputs(b, entry->slot, fault);
+    if (ok && entry->side == BATCH_CANDIDATE && measured)
+        ok = sample_outputs(b, entry->slot, fault);
+    return ok;
 }
 
 static bool finish(struct batch *b, bool ok, struct launch_fault *fault)
@@ -197,13 +227,14 @@ static bool elapsed(const struct batch *b, size_t from, size_t to, double *us,
 bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count, size_t untimed,
                double *us, struct launch_fault *fault)
 {
-    size_t each = 10 + (b->candidate ? launcher_operations(b->candidate) : 0);
+    size_t each = 8 + b->output_count + (b->candidate ? launcher_operations(b->candidate) : 0);
     bool ok = true;
+    b->sampled_bytes = 0;
     for (size_t i = 0; ok && i < untimed; i++)
-        ok = queue_entry(b, &entries[i], i, fault);
+        ok = queue_entry(b, &entries[i], i, false, fault);
     ok = ok && (!untimed || (finish(b, true, fault) && close_gate(b, fault)));
     for (size_t i = untimed; ok && i < count; i++) {
-        ok = queue_entry(b, &entries[i], i, fault);
+        ok = queue_entry(b, &entries[i], i, true, fault);
         if ((i + 1 - untimed) * each > GATED_OPERATIONS)
             *b->gate = b->tick;
     }

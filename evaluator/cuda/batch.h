@@ -26,7 +26,9 @@ struct batch {
     CUevent events[2 * WIRE_ENTRIES];
     struct memory flush;                /* 3 x L2 */
     CUmodule kernels;                   /* ours: batch_kernels.h */
-    CUfunction write, read, scrub, empty;
+    CUfunction write, read, scrub, empty, sample;
+    struct memory sampled;              /* LIMIT_CAPTURE */
+    size_t sampled_bytes;               /* in the last batch */
     volatile uint32_t *gate;            /* host memory that the stream waits for; owned */
     CUdeviceptr gate_address;
     uint32_t tick;                      /* of the gate: it opens at this value */
@@ -35,8 +37,13 @@ struct batch {
     struct launcher *candidate;
     const struct baseline *baseline;
     CUdeviceptr (*slots)[LIMIT_TENSORS]; /* addresses by slot */
-    size_t poison[LIMIT_TENSORS];        /* bytes of each tensor to poison behind every run of the
-                                            baseline; 0: none */
+    /* The problem's outputs while a batch counts: poisoned behind every run of the baseline, and looked at
+     * behind every measured run of the candidate. */
+    struct batch_output {
+        size_t tensor, bytes, element_bytes;
+    } outputs[LIMIT_TENSORS];
+    size_t output_count;
+    uint64_t sample_first, sample_step; /* see "batch" of evaluator/wire.h; step 0: nothing is sampled */
 };
 
 enum err batch_open(struct batch *b, const struct driver_device *d, struct fault *f);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "time": the candidate against the baseline. Before each batch every slot gets inputs redrawn by keys that
-// did not exist before, and poisoned outputs; after it every output of the candidate is compared with the
-// oracle's, redrawn by the same keys.
+// "time": the candidate against the baseline. Before each batch every slot gets inputs redrawn by
+// keys that did not exist before, and poisoned outputs; after it every output of the candidate is
+// compared with the oracle's, redrawn by the same keys.
 #include <stdlib.h>
 
 #include "core/util.h"
@@ -19,8 +19,9 @@ enum {
 };
 /* Clocks count as up from this share of the highest one. */
 #define CLOCKS_UP 0.85
-/* A candidate that is slower than that is not timed to 0.1 %: what it takes of the device is worth more.
- * Judged by blocks that count, never by the warm-up, so nothing is gained by being slow in it. */
+/* A candidate that is slower than that is not timed to 0.1 %: what it takes of the device is worth
+ * more. Judged by blocks that count, never by the warm-up, so nothing is gained by being slow in
+ * it. */
 #define SLOW_SPEEDUP 0.25
 
 static struct nvml_sample sample(struct keeper_timing *t)
@@ -43,36 +44,22 @@ static bool warm_up(struct keeper_timing *t, struct keeper_end *end)
 {
     double start_s = now_s();
     int ms = clocks_are_up(t) ? WARM_HOT_MS : WARM_COLD_MS;
-    json_t *answer = keeper_job_ask(t->job, json_pack("{s:s, s:i, s:i, s:i}", "op", "warm", "candidate",
-                                                      ORDER_DUMMY, "baseline", ORDER_DUMMY_BASELINE,
-                                                      "ms", ms),
-                                    2 * t->batch_ms + WARM_SPARE_MS, "the warm-up", end);
+    json_t *answer =
+        keeper_job_ask(t->job,
+                       json_pack("{s:s, s:i, s:i, s:i}", "op", "warm", "candidate", ORDER_DUMMY,
+                                 "baseline", ORDER_DUMMY_BASELINE, "ms", ms),
+                       2 * t->batch_ms + WARM_SPARE_MS, "the warm-up", end);
     json_decref(answer);
     keeper_job_part(t->job, "warm", start_s);
     return answer != NULL;
 }
 
-/* Queues fresh inputs and poison for one batch, and waits. */
+/* Fresh inputs and poison for one batch. */
 static bool redraw_batch(struct keeper_timing *t, int slots, struct keeper_end *end)
 {
-    const struct keeper_task *task = t->task;
     struct fault f = {0};
-    enum err e = ERR_NONE;
     double start_s = now_s();
-    for (int s = 0; s < slots && e == ERR_NONE; s++) {
-        t->bases[s] = &task->ring[(t->batches + (size_t)s) % TASK_RING];
-        t->keys[s] = redraw_draw();
-        for (size_t i = 0; i < task->problem->tensor_count && e == ERR_NONE; i++)
-            if (task->problem->tensors[i].role == TENSOR_INPUT)
-                e = redraw_tensor(&task->gpu->kernels, task->problem, task->workload, i,
-                                  task->problem->tensors[i].dtype,
-                                  slot_address(&task->candidate[s], i, MEMORY_END),
-                                  t->bases[s]->tensors[i], &t->keys[s], &f);
-        if (e == ERR_NONE)
-            e = slot_reset(&task->candidate[s], &task->shape, MEMORY_END, &f);
-        if (e == ERR_NONE)
-            e = slot_reset(&task->baseline[s], &task->shape, MEMORY_END, &f);
-    }
+    enum err e = keeper_task_draw(t->task, slots, t->batches, t->draws, &f);
     if (e == ERR_NONE)
         e = driver_check(cu.StreamSynchronize(NULL), &f, "redraw inputs");
     keeper_job_part(t->job, "redraw", start_s);
@@ -83,20 +70,26 @@ static bool run_batch(struct keeper_timing *t, int slots, struct keeper_end *end
 {
     double us[2 * ADMIT_SLOTS_MAX];
     size_t count = 2 * (size_t)slots;
-    sample(t);
     double start_s = now_s();
-    json_t *answer = keeper_job_ask(t->job, json_pack("{s:s, s:o, s:i}", "op", "batch", "order",
-                                                      order_batch(slots), "untimed",
-                                                      ORDER_UNTIMED),
-                                    t->batch_ms, "a batch of timed runs", end);
+    t->sample = keeper_sample_draw();
+    buf_clear(&t->job->capture); /* samples of the batch before */
+    struct keeper_ask ask = {.request =
+                                 json_pack("{s:s, s:o, s:i, s:I, s:I}", "op", "batch", "order",
+                                           order_batch(slots), "untimed", ORDER_UNTIMED,
+                                           "sample_first", (json_int_t)t->sample.first,
+                                           "sample_step", (json_int_t)t->sample.step)};
+    if (!keeper_child_send(&t->job->runner, &ask, end))
+        return false;
+    sample(t); /* while it runs: before and after, the clocks are those of an idle device */
+    json_t *answer = keeper_job_receive(t->job, t->batch_ms, "a batch of timed runs", end);
     keeper_job_part(t->job, "batches", start_s);
-    sample(t);
     if (!answer)
         return false;
-    bool ok = keeper_answer_times(json_object_get(answer, "us"), us, count);
+    bool ok = keeper_answer_times(json_object_get(answer, "us"), us, count) &&
+              t->job->capture.len == keeper_sample_bytes(t->task, slots);
     json_decref(answer);
     if (!ok)
-        return keeper_end_set(end, VERDICT_INFRA_ERROR, "the runner gave no times");
+        return keeper_end_set(end, VERDICT_INFRA_ERROR, "the runner gave no times or no samples");
     order_blocks(us, slots, &t->blocks[t->count]);
     t->count += count / 4;
     t->batches++;
@@ -124,16 +117,16 @@ static enum err end_lane(struct keeper_timing *t, struct task_lane *lane, struct
     return e;
 }
 
-static enum err begin_lane(struct keeper_timing *t, struct task_lane *lane, struct comparing *c, int s,
-                           size_t i, struct fault *f)
+static enum err begin_lane(struct keeper_timing *t, struct task_lane *lane, struct comparing *c,
+                           int s, size_t i, struct fault *f)
 {
     const struct keeper_task *task = t->task;
-    const struct task_base *b = t->bases[s];
+    const struct task_base *b = t->draws[s].base;
     c->distribution = b->distribution;
     struct compare_task what = keeper_task_compare(task, i, b->distribution, c->shape);
     enum err e = redraw_tensor(&lane->comparer.kernels, task->problem, task->workload, i,
                                task->problem->tensors[i].oracle_dtype, lane->answer, b->tensors[i],
-                               &t->keys[s], f);
+                               &t->draws[s].keys, f);
     if (e == ERR_NONE)
         e = gpu_comparer_begin(&lane->comparer, &what,
                                slot_address(&task->candidate[s], i, MEMORY_END), lane->answer, f);
@@ -177,6 +170,25 @@ static bool compare_batch(struct keeper_timing *t, int slots, struct keeper_end 
     return keeper_job_damage(&damage, end);
 }
 
+/* Was every output finished when its launch ended? */
+static bool check_samples(struct keeper_timing *t, int slots, struct keeper_end *end)
+{
+    struct fault f = {0};
+    size_t changed = 0;
+    const char *tensor = "";
+    double start_s = now_s();
+    enum err e = keeper_sample_compare(t->task, slots, &t->sample, t->job->capture.data, &changed,
+                                       &tensor, &f);
+    keeper_job_part(t->job, "compare", start_s);
+    if (e != ERR_NONE)
+        return keeper_job_fault(t->job, &f, end);
+    return !changed ||
+           keeper_end_set(end, VERDICT_INCORRECT_NUMERICAL,
+                          "%s: %zu of %d elements that were looked at right behind a timed run "
+                          "were written later",
+                          tensor, changed, slots * WIRE_SAMPLES);
+}
+
 /* Is every block so far far slower than the baseline? */
 static bool is_slow(const struct keeper_timing *t)
 {
@@ -190,7 +202,8 @@ static bool is_slow(const struct keeper_timing *t)
 
 static bool batch(struct keeper_timing *t, int slots, struct keeper_end *end)
 {
-    return redraw_batch(t, slots, end) && run_batch(t, slots, end) && compare_batch(t, slots, end);
+    return redraw_batch(t, slots, end) && run_batch(t, slots, end) &&
+           compare_batch(t, slots, end) && check_samples(t, slots, end);
 }
 
 /* One block alone, and then one more if the candidate is slow, or all that there have to be. */
@@ -226,19 +239,22 @@ static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
 {
     double us[WIRE_ENTRIES], start_s = now_s();
     size_t launches = t->job->plan->launch_count;
-    json_t *answer = keeper_job_ask(t->job, json_pack("{s:s, s:i}", "op", "floor", "count", FLOOR_RUNS),
-                                    FLOOR_MS, "the empty kernel", end);
+    json_t *answer =
+        keeper_job_ask(t->job, json_pack("{s:s, s:i}", "op", "floor", "count", FLOOR_RUNS),
+                       FLOOR_MS, "the empty kernel", end);
     bool ok = answer != NULL;
     if (ok && keeper_answer_times(json_object_get(answer, "us"), us, FLOOR_RUNS))
         t->floor_us = median(us, FLOOR_RUNS);
     json_decref(answer);
     if (ok && launches > 1) {
-        answer = keeper_job_ask(t->job, json_pack("{s:s, s:i, s:i}", "op", "split", "slot", ORDER_DUMMY,
-                                                  "repeat", SPLIT_RUNS),
-                                t->batch_ms, "timing every launch", end);
+        answer = keeper_job_ask(
+            t->job,
+            json_pack("{s:s, s:i, s:i}", "op", "split", "slot", ORDER_DUMMY, "repeat", SPLIT_RUNS),
+            t->batch_ms, "timing every launch", end);
         ok = answer != NULL;
         for (size_t i = 0; ok && i < launches; i++)
-            if (keeper_answer_times(json_array_get(json_object_get(answer, "us"), i), us, SPLIT_RUNS))
+            if (keeper_answer_times(json_array_get(json_object_get(answer, "us"), i), us,
+                                    SPLIT_RUNS))
                 t->launch_us[i] = median(us, SPLIT_RUNS);
         json_decref(answer);
     }
@@ -249,7 +265,8 @@ static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
 static bool can_time(const struct keeper_timing *t, struct keeper_end *end)
 {
     if (!redraw_exists(t->task->problem))
-        return keeper_end_set(end, VERDICT_INFRA_ERROR, "problem %s has no redraw, so nothing is timed",
+        return keeper_end_set(end, VERDICT_INFRA_ERROR,
+                              "problem %s has no redraw, so nothing is timed",
                               t->task->problem->name);
     if (!t->task->plan)
         return keeper_end_set(end, VERDICT_INFRA_ERROR, "there is no baseline for problem %s here",
@@ -257,14 +274,15 @@ static bool can_time(const struct keeper_timing *t, struct keeper_end *end)
     return true;
 }
 
-bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result, struct keeper_end *end)
+bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result,
+                 struct keeper_end *end)
 {
     static struct keeper_timing t; /* large; one job at a time */
     struct device_lock *lock = &j->process->gpu.lock;
     struct fault f = {0};
     double start_s = now_s();
-    t = (struct keeper_timing){.job = j, .task = j->task,
-                               .batch_ms = json_integer_value(json_object_get(request, "ms"))};
+    t = (struct keeper_timing){
+        .job = j, .task = j->task, .batch_ms = json_integer_value(json_object_get(request, "ms"))};
     if (!can_time(&t, end))
         return false;
     check_tally_init(&t.tally);
@@ -276,10 +294,12 @@ bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result, st
     ok = ok && run_batches(&t, end) && run_extras(&t, end);
     keeper_child_kill(&j->runner);
     if (device_lock_take(lock, DEVICE_LOCK_SHARED, 0, NULL) == ERR_NONE)
-        keeper_spares_start(&j->process->spares); /* for the next submission, beside what is left of this */
+        keeper_spares_start(
+            &j->process->spares); /* for the next submission, beside what is left of this */
     keeper_job_part(j, "time", start_s);
     if (t.tally.has_strict && !t.tally.strict)
         end->flags |= FLAG_loose;
     check_tally_release(&t.tally);
+    buf_clear(&j->capture);
     return keeper_timing_report(&t, result, end) && ok;
 }

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* The same kernel on both sides, every time in a fresh process: the ratio is this far from 1 at most (20
- * tries on an H200, tests/gpu/results). No interval is narrower. */
+/* The same kernel on both sides, every time in a fresh process: the ratio is this far from 1 at
+ * most (20 tries on an H200, tests/gpu/results). No interval is narrower. */
 #define SAME_KERNEL_SPREAD 0.0011
 
 static json_t *rounded(double v, double digits)
@@ -35,8 +35,8 @@ static json_t *launches_json(const struct keeper_timing *t)
     json_t *list = json_array();
     const struct plan *plan = t->job->plan;
     for (size_t i = 0; i < plan->launch_count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:o}", "kernel", plan->launches[i].kernel, "us",
-                                              microseconds(t->launch_us[i])));
+        json_array_append_new(list, json_pack("{s:s, s:o}", "kernel", plan->launches[i].kernel,
+                                              "us", microseconds(t->launch_us[i])));
     return list;
 }
 
@@ -51,16 +51,19 @@ static void add_choice(const struct keeper_timing *t, json_t *baseline)
     json_object_set_new(baseline, "choices_us", tried);
 }
 
-static json_t *timing_json(const struct keeper_timing *t, const struct timing_summary *s, double flops)
+static json_t *timing_json(const struct keeper_timing *t, const struct timing_summary *s,
+                           double flops)
 {
-    json_t *out = json_pack(
-        "{s:I, s:I, s:i, s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o}", "blocks",
-        (json_int_t)t->count, "batches", (json_int_t)t->batches, "slots", t->task->slots, "candidate",
-        "median_us", microseconds(s->candidate_us), "mean_us", microseconds(s->candidate_mean_us),
-        "first_us", microseconds(s->first_us), "rest_us", microseconds(s->rest_us), "baseline",
-        "median_us", microseconds(s->baseline_us), "mean_us", microseconds(s->baseline_mean_us),
-        "floor_us", t->floor_us > 0 ? microseconds(t->floor_us) : json_null(), "tflops",
-        rounded(flops / s->candidate_us / 1e6, 100), "roofline_share", rounded(s->roofline_share, 1e4));
+    json_t *out =
+        json_pack("{s:I, s:I, s:i, s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o}", "blocks",
+                  (json_int_t)t->count, "batches", (json_int_t)t->batches, "slots", t->task->slots,
+                  "candidate", "median_us", microseconds(s->candidate_us), "mean_us",
+                  microseconds(s->candidate_mean_us), "first_us", microseconds(s->first_us),
+                  "rest_us", microseconds(s->rest_us), "baseline", "median_us",
+                  microseconds(s->baseline_us), "mean_us", microseconds(s->baseline_mean_us),
+                  "floor_us", t->floor_us > 0 ? microseconds(t->floor_us) : json_null(), "tflops",
+                  rounded(flops / s->candidate_us / 1e6, 100), "roofline_share",
+                  rounded(s->roofline_share, 1e4));
     add_choice(t, json_object_get(out, "baseline"));
     if (t->launch_us[0] > 0)
         json_object_set_new(out, "launches", launches_json(t));
@@ -84,9 +87,10 @@ static void judge(const struct timing_summary *s, const struct timing_limits *li
 {
     end->flags |= s->flags;
     if (s->implausible && end->verdict == VERDICT_PASSED)
-        keeper_end_set(end, VERDICT_IMPLAUSIBLE,
-                       "the median run takes %.2f us, and the device can do the work in %.2f us at best",
-                       s->candidate_us, limits->roofline_us);
+        keeper_end_set(
+            end, VERDICT_IMPLAUSIBLE,
+            "the median run takes %.2f us, and the device can do the work in %.2f us at best",
+            s->candidate_us, limits->roofline_us);
 }
 
 bool keeper_timing_report(const struct keeper_timing *t, json_t *result, struct keeper_end *end)
@@ -96,7 +100,8 @@ bool keeper_timing_report(const struct keeper_timing *t, json_t *result, struct 
     double flops = (double)problem_flops(task->problem, task->workload);
     double bytes = (double)problem_bytes(task->problem, task->workload);
     struct timing_limits limits = {
-        .same_kernel_spread = SAME_KERNEL_SPREAD, .floor_us = t->floor_us,
+        .same_kernel_spread = SAME_KERNEL_SPREAD,
+        .floor_us = t->floor_us,
         .roofline_us = order_roofline_us(flops, bytes, g->flops_per_s, g->bytes_per_s),
         .slowed_down = nvml_slowed_down(&t->environment),
     };

@@ -29,8 +29,11 @@ bool kernels_know(enum dtype t)
 static enum err load(struct kernels *k, const struct arch *arch, const struct buf *source,
                      struct fault *f)
 {
-    struct compile_request request = {.language = "cuda", .arch = arch, .source = source->data,
-                                      .source_len = source->len, .names = names};
+    struct compile_request request = {.language = "cuda",
+                                      .arch = arch,
+                                      .source = source->data,
+                                      .source_len = source->len,
+                                      .names = names};
     struct compile_result compiled;
     compile_run(&request, &compiled);
     enum err e = ERR_NONE;
@@ -90,19 +93,23 @@ void kernels_close(struct kernels *k)
     *k = (struct kernels){0};
 }
 
-static enum err launch(const struct kernels *k, enum kernel kernel, int64_t threads, void **arguments,
-                       struct fault *f)
+static enum err launch(const struct kernels *k, enum kernel kernel, int64_t threads,
+                       void **arguments, struct fault *f)
 {
     int64_t blocks = (threads + THREADS - 1) / THREADS;
     CUlaunchConfig config = {.gridDimX = (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
-                             .gridDimY = 1, .gridDimZ = 1, .hStream = k->stream,
-                             .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1};
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .hStream = k->stream,
+                             .blockDimX = THREADS,
+                             .blockDimY = 1,
+                             .blockDimZ = 1};
     return driver_check(cu.LaunchKernelEx(&config, k->functions[kernel], arguments, NULL), f,
                         "launch %s", names[kernel]);
 }
 
-enum err kernels_launch(const struct kernels *k, enum kernel kernel, int64_t threads, void *argument,
-                        struct fault *f)
+enum err kernels_launch(const struct kernels *k, enum kernel kernel, int64_t threads,
+                        void *argument, struct fault *f)
 {
     void *arguments[] = {argument};
     return launch(k, kernel, threads, arguments, f);
@@ -120,8 +127,18 @@ enum err kernels_fill(const struct kernels *k, struct seed s, const struct distr
         double mean, deviation;
         int64_t low, span;
         CUdeviceptr quantiles;
-    } fill = {out, n, s.high, s.low, tensor, (int32_t)t, d->kind == DISTRIBUTION_INTEGERS, d->mean,
-              d->deviation, d->low, d->high - d->low + 1, k->quantiles};
+    } fill = {out,
+              n,
+              s.high,
+              s.low,
+              tensor,
+              (int32_t)t,
+              d->kind == DISTRIBUTION_INTEGERS,
+              d->mean,
+              d->deviation,
+              d->low,
+              d->high - d->low + 1,
+              k->quantiles};
     return kernels_launch(k, KERNEL_fill_tensor, (n + 7) / 8, &fill, f);
 }
 
@@ -135,7 +152,8 @@ enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, 
         int32_t element_bytes;
         uint64_t row_key;
         CUdeviceptr columns_from;
-    } redraw = {out, in, rows, columns, (int32_t)dtype_bytes(t), row_key, column_key ? k->places : 0};
+    } redraw = {
+        out, in, rows, columns, (int32_t)dtype_bytes(t), row_key, column_key ? k->places : 0};
     CUdeviceptr places = k->places;
     void *placing[] = {&places, &columns, &column_key};
     enum err e = ERR_NONE;
@@ -154,11 +172,10 @@ enum err kernels_clear_counts(const struct kernels *k, struct fault *f)
 
 enum err kernels_read_counts(const struct kernels *k, uint64_t *out, size_t n, struct fault *f)
 {
-    enum err e = driver_check(cu.MemcpyDtoHAsync(out, k->counts, n * 8, k->stream), f,
-                              "read counters");
-    return e == ERR_NONE
-               ? driver_check(cu.StreamSynchronize(k->stream), f, "wait for counters")
-               : e;
+    enum err e =
+        driver_check(cu.MemcpyDtoHAsync(out, k->counts, n * 8, k->stream), f, "read counters");
+    return e == ERR_NONE ? driver_check(cu.StreamSynchronize(k->stream), f, "wait for counters")
+                         : e;
 }
 
 enum err kernels_count_other_at(const struct kernels *k, struct memory_range range, uint8_t byte,
@@ -190,4 +207,12 @@ enum err kernels_count_different(const struct kernels *k, CUdeviceptr a, CUdevic
     if (e == ERR_NONE)
         e = launch(k, KERNEL_count_different, bytes / 16 + 1, arguments, f);
     return e == ERR_NONE ? kernels_read_counts(k, count, 1, f) : e;
+}
+
+enum err kernels_sample(const struct kernels *k, enum dtype t, CUdeviceptr from, int64_t elements,
+                        uint64_t first, uint64_t step, int64_t n, CUdeviceptr out, struct fault *f)
+{
+    uint32_t bytes = (uint32_t)dtype_bytes(t);
+    void *arguments[] = {&from, &elements, &first, &step, &bytes, &out};
+    return launch(k, KERNEL_sample_elements, n, arguments, f);
 }

@@ -253,6 +253,14 @@ extern "C" __global__ void count_different(const u8 *a, const u8 *b, i64 n, u64 
         atomicAdd(count, different);
 }
 
+// What "sample" of batch_kernels.c picks.
+extern "C" __global__ void sample_elements(const u8 *from, u64 elements, u64 first, u64 step, u32 bytes, u8 *to)
+{
+    u64 i = first_index(), at = (first + i * step) % elements;
+    for (u32 j = 0; j < bytes; j++)
+        to[i * bytes + j] = from[at * bytes + j];
+}
+
 // ---- comparison: see evaluator/compare.h ----
 
 struct sums { // struct compare_sums

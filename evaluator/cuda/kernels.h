@@ -64,4 +64,8 @@ enum err kernels_count_other(const struct kernels *k, struct memory_range range,
 enum err kernels_count_different(const struct kernels *k, CUdeviceptr a, CUdeviceptr b, size_t n,
                                  uint64_t *count, struct fault *f);
 
+/* out[i] = element (first + i * step) mod elements, for i < n (a multiple of 256). */
+enum err kernels_sample(const struct kernels *k, enum dtype t, CUdeviceptr from, int64_t elements,
+                        uint64_t first, uint64_t step, int64_t n, CUdeviceptr out, struct fault *f);
+
 #endif

@@ -11,9 +11,10 @@
 
 /* Warm-up goes on past its time until two rounds agree this well, but not for longer than that. */
 #define WARM_AGREE 0.01
-/* A choice of the baseline is better than the first if it takes less than this share of its time. */
+/* A choice of the baseline is better than the first if it takes less than this share of its time.
+ */
 #define PLAN_GAIN 0.98
-enum { PLAN_FIRST = 2, PLAN_RUNS = 8, PLAN_ROUNDS = 3, PLAN_WARM_MS = 200 };
+enum { PLAN_FIRST = 2, PLAN_SLOTS = 16, PLAN_ROUNDS = 5, PLAN_WARM_MS = 300 };
 enum { WARM_PAIRS = 8, WARM_FIRST = 2, WARM_MORE_MS = 1500, SEND_MS = 10000 };
 
 struct runner {
@@ -54,14 +55,17 @@ static bool ready_candidate(struct session *s, bool fresh, struct session_answer
     return true;
 }
 
-/* Lets what the baseline writes be poisoned behind it, or not. */
-static void poison_baseline(struct session *s, bool on)
+/* Tells the batch which tensors are outputs, or that none counts. */
+static void set_outputs(struct session *s, bool on, const json_t *request)
 {
     struct batch *b = &runner_of(s)->batch;
-    for (size_t i = 0; i < LIMIT_TENSORS; i++) {
-        bool output = i < s->problem->tensor_count && s->problem->tensors[i].role == TENSOR_OUTPUT;
-        b->poison[i] = on && output ? s->bytes[i] : 0;
-    }
+    b->output_count = 0;
+    for (size_t i = 0; i < s->problem->tensor_count && on; i++)
+        if (s->problem->tensors[i].role == TENSOR_OUTPUT)
+            b->outputs[b->output_count++] =
+                (struct batch_output){i, s->bytes[i], dtype_bytes(s->problem->tensors[i].dtype)};
+    b->sample_first = (uint64_t)json_integer_value(json_object_get(request, "sample_first"));
+    b->sample_step = (uint64_t)json_integer_value(json_object_get(request, "sample_step"));
 }
 
 static bool send_capture(struct session *s, struct session_answer *out)
@@ -76,6 +80,22 @@ static bool send_capture(struct session *s, struct session_answer *out)
         ok = session_refuse(out, "%s", f.detail);
     json_object_set_new(out->members, "captured", list);
     buf_release(&bytes);
+    return ok;
+}
+
+static bool send_samples(struct session *s, struct session_answer *out)
+{
+    const struct batch *b = &runner_of(s)->batch;
+    size_t n = b->sampled_bytes;
+    struct fault f = {0};
+    if (!n)
+        return true;
+    void *bytes = malloc(n);
+    CUresult r = bytes ? cu.MemcpyDtoH(bytes, b->sampled.map.address, n) : CUDA_ERROR_OUT_OF_MEMORY;
+    bool ok = !launch_fault_set(&out->fault, r, "", -1, "read samples");
+    if (ok && wire_send(s->fd, FRAME_CAPTURE, bytes, n, NULL, 0, SEND_MS, &f) != ERR_NONE)
+        ok = session_refuse(out, "%s", f.detail);
+    free(bytes);
     return ok;
 }
 
@@ -136,41 +156,60 @@ static void put_times(json_t *into, const double *us, size_t count)
         json_array_append_new(into, json_real(us[i]));
 }
 
-/* Runs the baseline `count` times on a slot; the median time. */
-static bool time_baseline(struct session *s, int slot, size_t count, double *us,
-                          struct session_answer *out)
+/* Runs the baseline once on every slot; the median time. */
+static bool time_baseline(struct session *s, const struct batch_entry *entries, size_t count,
+                          double *us, struct session_answer *out)
 {
-    struct batch_entry entries[PLAN_FIRST + PLAN_RUNS];
-    double times[PLAN_RUNS];
-    for (size_t i = 0; i < PLAN_FIRST + count; i++)
-        entries[i] = (struct batch_entry){BATCH_BASELINE, slot};
-    if (!batch_run(&runner_of(s)->batch, entries, PLAN_FIRST + count, PLAN_FIRST, times, &out->fault))
+    double times[PLAN_SLOTS];
+    if (!batch_run(&runner_of(s)->batch, entries, count, PLAN_FIRST, times, &out->fault))
         return false;
-    *us = median(times, count);
+    *us = median(times, count - PLAN_FIRST);
     return true;
 }
 
-/* Measures every choice in several rounds, so that no drift favours one; us[i] is the best round. */
-static bool try_choices(struct session *s, int slot, double *us, struct session_answer *out)
+/* Measures every choice in several rounds, so that no drift favours one; us[i] is their median. */
+static bool try_choices(struct session *s, const struct batch_entry *entries, size_t count,
+                        double *us, struct session_answer *out)
 {
     struct baseline *b = runner_of(s)->baseline;
-    size_t count = baseline_choices(b);
+    double rounds[BASELINE_CHOICES][PLAN_ROUNDS];
     bool ok = true;
     for (int64_t start = now_ms(); ok && now_ms() - start < PLAN_WARM_MS;)
-        ok = time_baseline(s, slot, PLAN_RUNS, &us[0], out);
-    for (size_t i = 0; i < count; i++)
-        us[i] = INFINITY;
+        ok = time_baseline(s, entries, count, &us[0], out);
     for (size_t round = 0; ok && round < PLAN_ROUNDS; round++)
-        for (size_t i = 0; ok && i < count; i++) {
-            double now = 0;
+        for (size_t i = 0; ok && i < baseline_choices(b); i++) {
             baseline_choose(b, i);
-            ok = time_baseline(s, slot, PLAN_RUNS, &now, out);
-            us[i] = fmin(us[i], now);
+            ok = time_baseline(s, entries, count, &rounds[i][round], out);
         }
+    for (size_t i = 0; ok && i < baseline_choices(b); i++)
+        us[i] = median(rounds[i], PLAN_ROUNDS);
     return ok;
 }
 
-/* The library's first guess, unless another is faster by more than two measurements of the same differ. */
+/* ["slots"] behind PLAN_FIRST launches on the first of them; how many there are, 0 with a fault. */
+static size_t read_slots(struct session *s, const json_t *request, struct batch_entry *entries,
+                         struct session_answer *out)
+{
+    const json_t *slots = json_object_get(request, "slots");
+    size_t count = json_array_size(slots);
+    if (!count || count > PLAN_SLOTS) {
+        session_refuse(out, "cannot choose the baseline on %zu slots", count);
+        return 0;
+    }
+    for (size_t i = 0; i < PLAN_FIRST + count; i++) {
+        json_int_t slot =
+            json_integer_value(json_array_get(slots, i < PLAN_FIRST ? 0 : i - PLAN_FIRST));
+        if (slot < 0 || slot >= WIRE_SLOTS || !s->slots[slot][0]) {
+            session_refuse(out, "cannot choose the baseline on slot %lld", (long long)slot);
+            return 0;
+        }
+        entries[i] = (struct batch_entry){BATCH_BASELINE, (int)slot};
+    }
+    return PLAN_FIRST + count;
+}
+
+/* The library's first guess, unless another is faster by more than two measurements of the same
+ * differ. */
 static size_t best_choice(const double *us, size_t count)
 {
     size_t best = 0;
@@ -183,18 +222,19 @@ static bool do_plan(struct session *s, const json_t *request, struct wire_messag
                     struct session_answer *out)
 {
     (void)message;
+    struct batch_entry entries[PLAN_FIRST + PLAN_SLOTS];
     double us[BASELINE_CHOICES];
     char text[BASELINE_CHOICE_TEXT];
     const char *given = json_string_value(json_object_get(request, "choice"));
-    int slot = session_slot(s, request, "slot", out);
     struct runner *r = runner_of(s);
-    if (slot < 0 || !ready_baseline(s, out))
-        return false;
+    if (!s->launcher || !ready_baseline(s, out))
+        return s->launcher ? false : session_refuse(out, "nothing is open");
     if (given)
         return baseline_choose_text(r->baseline, given) ||
                session_refuse(out, "the baseline has no such choice");
     r->batch.candidate = NULL;
-    if (!try_choices(s, slot, us, out))
+    size_t count = read_slots(s, request, entries, out);
+    if (!count || !try_choices(s, entries, count, us, out))
         return false;
     size_t best = best_choice(us, baseline_choices(r->baseline));
     baseline_choose(r->baseline, best);
@@ -262,10 +302,10 @@ static bool do_batch(struct session *s, const json_t *request, struct wire_messa
             return session_refuse(out, "entry %zu of the batch names no slot", i);
     if (!ready_baseline(s, out) || !ready_candidate(s, true, out))
         return false;
-    poison_baseline(s, true);
+    set_outputs(s, true, request);
     bool ok = batch_run(&runner_of(s)->batch, entries, count, (size_t)untimed, us, &out->fault);
-    poison_baseline(s, false);
-    if (!ok)
+    set_outputs(s, false, NULL);
+    if (!ok || !send_samples(s, out))
         return false;
     json_t *times = json_array();
     put_times(times, us, count - (size_t)untimed);
