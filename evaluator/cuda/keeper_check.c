@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// "check": the plan on secret inputs, by the rules of evaluator/check.h. One trial per distribution, all in
-// one instance of the module and at the same addresses; in the first the plan runs twice on the same input.
-// Tensors end at a guard page; once more they begin at one, where that is not the same place.
+// "check": the plan on secret inputs, by the rules of evaluator/check.h. One trial per
+// distribution, all in one instance of the module and at the same addresses; in the first the plan
+// runs twice on the same input. Tensors end at a guard page; once more they begin at one, where
+// that is not the same place.
 #include <string.h>
 
 #include "core/util.h"
 #include "evaluator/check_tally.h"
-#include "evaluator/cuda/keeper_job.h"
+#include "evaluator/cuda/keeper_blame.h"
 
 struct checker {
     struct keeper_job *j;
@@ -54,15 +55,16 @@ static void note_captures(struct checker *c, const json_t *captured)
     size_t at;
     json_int_t offset = 0;
     json_t *row;
-    json_array_foreach((json_t *)captured, at, row) {
+    json_array_foreach((json_t *)captured, at, row)
+    {
         const char *name = json_string_value(json_object_get(row, "name"));
         json_int_t bytes = json_integer_value(json_object_get(row, "bytes"));
         for (size_t i = 0; name && i < plan->buffer_count; i++)
             if (!strcmp(plan->buffers[i].name, name))
                 json_array_append_new(c->captures,
                                       json_pack("{s:s, s:s, s:I, s:I}", "buffer", name, "dtype",
-                                                dtype_name(plan->buffers[i].dtype), "offset", offset,
-                                                "bytes", bytes));
+                                                dtype_name(plan->buffers[i].dtype), "offset",
+                                                offset, "bytes", bytes));
         offset += bytes;
     }
 }
@@ -75,11 +77,14 @@ static bool run(struct checker *c, const struct setting *s, bool capture)
     int slot = s->place == MEMORY_END ? ORDER_DUMMY : ORDER_DUMMY_START;
     if (!prepare(c, s))
         return false;
-    json_t *answer = keeper_job_ask(c->j, json_pack("{s:s, s:i, s:s, s:b}", "op", "launch", "slot", slot,
-                                                    "side", "candidate", "capture", capture),
+    json_t *answer = keeper_job_ask(c->j,
+                                    json_pack("{s:s, s:i, s:s, s:b}", "op", "launch", "slot", slot,
+                                              "side", "candidate", "capture", capture),
                                     c->plan_ms, "one run of the plan", c->end);
-    if (!answer)
+    if (!answer) {
+        keeper_blame(c->j, s->base, s->place, c->plan_ms, c->end);
         return stop(c);
+    }
     if (capture)
         note_captures(c, json_object_get(answer, "captured"));
     json_decref(answer);
@@ -132,16 +137,16 @@ static enum err count_different(const struct keeper_task *t, uint64_t *bytes, st
         uint64_t here = 0;
         if (t->problem->tensors[i].role != TENSOR_OUTPUT)
             continue;
-        e = kernels_count_different(&t->gpu->kernels, slot_address(&t->dummy_baseline, i, MEMORY_END),
-                                    slot_address(&t->dummy, i, MEMORY_END), t->shape.bytes[i], &here,
-                                    f);
+        e = kernels_count_different(
+            &t->gpu->kernels, slot_address(&t->dummy_baseline, i, MEMORY_END),
+            slot_address(&t->dummy, i, MEMORY_END), t->shape.bytes[i], &here, f);
         *bytes += here;
     }
     return e;
 }
 
-/* The second run on the same input; *same says if all bits agree. Where they do not, the first run may be
- * the wrong one. */
+/* The second run on the same input; *same says if all bits agree. Where they do not, the first run
+ * may be the wrong one. */
 static bool run_again(struct checker *c, const struct setting *s, bool *same, json_t *list)
 {
     struct fault f = {0};
@@ -172,7 +177,8 @@ static bool trial(struct checker *c, size_t d)
     if (ok)
         ok = compare_outputs(c, &s, &c->t->dummy, same ? "" : " in the second run", list);
     if (ran && (ok || json_array_size(list)))
-        check_tally_trial(&c->tally, s.base->distribution, s.base->seed, twice ? &same : NULL, list);
+        check_tally_trial(&c->tally, s.base->distribution, s.base->seed, twice ? &same : NULL,
+                          list);
     else
         json_decref(list);
     return ok;
@@ -182,8 +188,7 @@ static bool trial(struct checker *c, size_t d)
 static bool trial_at_start(struct checker *c, size_t d)
 {
     struct setting s = {.base = keeper_task_base(c->t, d), .place = MEMORY_START};
-    return run(c, &s, false) &&
-           compare_outputs(c, &s, &c->t->dummy, " at other addresses", NULL);
+    return run(c, &s, false) && compare_outputs(c, &s, &c->t->dummy, " at other addresses", NULL);
 }
 
 /* From now on the seeds belong to this submission. */
@@ -213,10 +218,14 @@ static void finish(struct checker *c, json_t *result)
     check_tally_release(&c->tally);
 }
 
-bool keeper_check(struct keeper_job *j, const json_t *request, json_t *result, struct keeper_end *end)
+bool keeper_check(struct keeper_job *j, const json_t *request, json_t *result,
+                  struct keeper_end *end)
 {
     double start_s = now_s();
-    struct checker c = {.j = j, .t = j->task, .end = end, .captures = json_array(),
+    struct checker c = {.j = j,
+                        .t = j->task,
+                        .end = end,
+                        .captures = json_array(),
                         .plan_ms = json_integer_value(json_object_get(request, "ms"))};
     size_t total = j->task->problem->distribution_count;
     check_tally_init(&c.tally);

@@ -29,38 +29,60 @@ bool keeper_job_fault(struct keeper_job *j, const struct fault *f, struct keeper
     return keeper_end_set(end, VERDICT_INFRA_ERROR, "%s", f->detail);
 }
 
-json_t *keeper_job_ask(struct keeper_job *j, json_t *request, int64_t timeout_ms, const char *doing,
-                       struct keeper_end *end)
+json_t *keeper_job_receive(struct keeper_job *j, int64_t timeout_ms, const char *doing,
+                           struct keeper_end *end)
 {
-    struct keeper_ask ask = {.request = request};
-    struct keeper_wait wait = {.timeout_ms = timeout_ms, .watch = &j->watch, .capture = &j->capture};
-    json_t *answer = keeper_child_ask(&j->runner, &ask, &wait, end);
+    struct keeper_wait wait = {
+        .timeout_ms = timeout_ms, .watch = &j->watch, .capture = &j->capture};
+    json_t *answer = keeper_child_receive(&j->runner, &wait, end);
     if (end->verdict == VERDICT_TIMEOUT && !end->fault) {
         keeper_end_set(end, VERDICT_TIMEOUT, "%s did not end within %lld ms", doing,
                        (long long)timeout_ms);
-        end->fault = json_pack("{s:s, s:n, s:n, s:s}", "kind", "timeout", "kernel", "launch", "detail",
-                               end->detail);
+        end->fault = json_pack("{s:s, s:n, s:n, s:s}", "kind", "timeout", "kernel", "launch",
+                               "detail", end->detail);
     }
     return answer;
 }
 
-bool keeper_job_send_slot(struct keeper_job *j, struct keeper_child *c, int number,
-                          const struct slot *slot, enum memory_place place, struct keeper_end *end)
+json_t *keeper_job_ask(struct keeper_job *j, json_t *request, int64_t timeout_ms, const char *doing,
+                       struct keeper_end *end)
+{
+    struct keeper_ask ask = {.request = request};
+    return keeper_child_send(&j->runner, &ask, end) ? keeper_job_receive(j, timeout_ms, doing, end)
+                                                    : NULL;
+}
+
+static bool send_slot(struct keeper_job *j, struct keeper_child *c, int number,
+                      const struct slot *slot, enum memory_place place, bool writable,
+                      struct keeper_end *end)
 {
     int fds[LIMIT_TENSORS];
     size_t count = j->task->problem->tensor_count;
     for (size_t i = 0; i < count; i++)
         fds[i] = slot->tensors[i].fd;
-    struct keeper_ask ask = {.request = json_pack("{s:s, s:i, s:s}", "op", "slot", "slot", number, "place",
-                                                  place == MEMORY_END ? "end" : "start"),
-                             .fds = fds, .fd_count = count};
+    json_t *request = json_pack("{s:s, s:i, s:s, s:b}", "op", "slot", "slot", number, "place",
+                                place == MEMORY_END ? "end" : "start", "writable", writable);
+    struct keeper_ask ask = {.request = request, .fds = fds, .fd_count = count};
     return keeper_child_send(c, &ask, end);
+}
+
+bool keeper_job_send_slot(struct keeper_job *j, struct keeper_child *c, int number,
+                          const struct slot *slot, enum memory_place place, struct keeper_end *end)
+{
+    return send_slot(j, c, number, slot, place, false, end);
+}
+
+bool keeper_job_send_writable(struct keeper_job *j, struct keeper_child *c, int number,
+                              const struct slot *slot, enum memory_place place,
+                              struct keeper_end *end)
+{
+    return send_slot(j, c, number, slot, place, true, end);
 }
 
 void keeper_job_progress(struct keeper_job *j, size_t done, size_t total)
 {
-    json_t *event = json_pack("{s:s, s:I, s:I}", "kind", "progress", "done", (json_int_t)done, "total",
-                              (json_int_t)total);
+    json_t *event = json_pack("{s:s, s:I, s:I}", "kind", "progress", "done", (json_int_t)done,
+                              "total", (json_int_t)total);
     wire_send_json(j->fd, FRAME_EVENT, event, NULL, 0, SEND_MS, NULL);
     json_decref(event);
 }
@@ -75,14 +97,15 @@ bool keeper_job_damage(const struct slot_damage *damage, struct keeper_end *end)
 {
     if (!damage->tensor)
         return true;
-    keeper_end_set(end, VERDICT_RUNTIME_ERROR,
-                   "out_of_bounds_write: %llu bytes beside tensor %s were written, the nearest %lld bytes "
-                   "%s it",
-                   (unsigned long long)damage->bytes, damage->tensor, llabs(damage->distance),
-                   damage->distance > 0 ? "behind the end of" : "ahead of");
-    end->fault = json_pack("{s:s, s:n, s:n, s:s, s:s, s:I}", "kind", "out_of_bounds_write", "kernel",
-                           "launch", "detail", end->detail, "tensor", damage->tensor, "distance",
-                           (json_int_t)damage->distance);
+    keeper_end_set(
+        end, VERDICT_RUNTIME_ERROR,
+        "out_of_bounds_write: %llu bytes %s tensor %s were overwritten, the nearest at a "
+        "distance of %lld",
+        (unsigned long long)damage->bytes, damage->distance > 0 ? "behind" : "ahead of",
+        damage->tensor, llabs(damage->distance));
+    end->fault = json_pack("{s:s, s:n, s:n, s:s, s:s, s:I}", "kind", "out_of_bounds_write",
+                           "kernel", "launch", "detail", end->detail, "tensor", damage->tensor,
+                           "distance", (json_int_t)damage->distance);
     return false;
 }
 
@@ -101,14 +124,15 @@ static bool run(struct keeper_job *j, keeper_operation *operation, const json_t 
 
 static bool send_bytes(struct keeper_job *j, enum frame_kind kind, struct buf *bytes)
 {
-    bool ok = !bytes->len || wire_send(j->fd, kind, bytes->data, bytes->len, NULL, 0, SEND_MS, NULL) ==
-                                 ERR_NONE;
+    bool ok = !bytes->len ||
+              wire_send(j->fd, kind, bytes->data, bytes->len, NULL, 0, SEND_MS, NULL) == ERR_NONE;
     buf_clear(bytes);
     return ok;
 }
 
 /* Everything that belongs to one answer. */
-static bool answer(struct keeper_job *j, json_t *result, const struct keeper_end *end, double start_s)
+static bool answer(struct keeper_job *j, json_t *result, const struct keeper_end *end,
+                   double start_s)
 {
     struct buf printed;
     buf_init(&printed, LIMIT_LOG);
@@ -166,8 +190,8 @@ static bool next(struct keeper_job *j, struct wire_message *m)
     *m = (struct wire_message){0};
     if (poll(polls, COUNT_OF(polls), IDLE_MS) <= 0 || !polls[0].revents)
         return false;
-    return wire_receive(j->fd, m, LIMIT_REPORT, SEND_MS, NULL) == ERR_NONE && m->kind == FRAME_REQUEST &&
-           !keeper_watch_ended(&j->watch);
+    return wire_receive(j->fd, m, LIMIT_REPORT, SEND_MS, NULL) == ERR_NONE &&
+           m->kind == FRAME_REQUEST && !keeper_watch_ended(&j->watch);
 }
 
 static void release(struct keeper_job *j)
@@ -184,8 +208,11 @@ static void release(struct keeper_job *j)
 
 void keeper_job_run(struct keeper_process *p, int fd)
 {
-    struct keeper_job j = {.process = p, .fd = fd, .watch = {{fd, p->control}, 2},
-                           .runner = {.fd = -1, .print = -1}, .parts = json_object(),
+    struct keeper_job j = {.process = p,
+                           .fd = fd,
+                           .watch = {{fd, p->control}, 2},
+                           .runner = {.fd = -1, .print = -1},
+                           .parts = json_object(),
                            .sandbox = json_array()};
     buf_init(&j.capture, LIMIT_CAPTURE);
     struct wire_message m;

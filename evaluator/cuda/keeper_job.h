@@ -16,16 +16,16 @@ struct keeper_job {
     char *cubin;
     size_t cubin_len;
     struct keeper_child runner;
-    struct buf capture;             /* of the operation */
-    json_t *parts;                  /* {"open": ms, …}: where the time went */
-    json_t *sandbox;                /* of the process that ran last */
+    struct buf capture; /* of the operation */
+    json_t *parts;      /* {"open": ms, …}: where the time went */
+    json_t *sandbox;    /* of the process that ran last */
 };
 
 /* Serves the connection until it closes or its submission has failed; closes it. */
 void keeper_job_run(struct keeper_process *p, int fd);
 
-/* An operation adds its members to `result`. False, or a verdict in `end` other than PASSED, ends the
- * submission. */
+/* An operation adds its members to `result`. False, or a verdict in `end` other than PASSED, ends
+ * the submission. */
 typedef bool keeper_operation(struct keeper_job *j, const json_t *request, json_t *result,
                               struct keeper_end *end);
 keeper_operation keeper_open, keeper_check, keeper_time, keeper_verify;
@@ -35,13 +35,23 @@ keeper_operation keeper_open, keeper_check, keeper_time, keeper_verify;
 /* A fault of ours: INFRA_ERROR, "sick" if the context is lost. Returns false. */
 bool keeper_job_fault(struct keeper_job *j, const struct fault *f, struct keeper_end *end);
 
-/* Asks the runner (request is taken); `doing` goes into the sentence of a TIMEOUT: "one run of the plan". */
+/* Asks the runner (request is taken); `doing` goes into the sentence of a TIMEOUT: "one run of the
+ * plan". */
 json_t *keeper_job_ask(struct keeper_job *j, json_t *request, int64_t timeout_ms, const char *doing,
                        struct keeper_end *end);
+
+/* The same in two: the answer to what was sent to the runner. */
+json_t *keeper_job_receive(struct keeper_job *j, int64_t timeout_ms, const char *doing,
+                           struct keeper_end *end);
 
 /* Sends "slot": the descriptors of a slot under a number. The answer is still to be received. */
 bool keeper_job_send_slot(struct keeper_job *j, struct keeper_child *c, int number,
                           const struct slot *slot, enum memory_place place, struct keeper_end *end);
+
+/* The same with inputs that may be written. */
+bool keeper_job_send_writable(struct keeper_job *j, struct keeper_child *c, int number,
+                              const struct slot *slot, enum memory_place place,
+                              struct keeper_end *end);
 
 void keeper_job_progress(struct keeper_job *j, size_t done, size_t total);
 /* Adds the time since `start_s` (now_s()) to a part. */

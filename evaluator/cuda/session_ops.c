@@ -94,7 +94,7 @@ bool session_do_open(struct session *s, const json_t *request, struct wire_messa
 }
 
 static enum err map_tensor(struct session *s, int slot, size_t i, int fd, enum memory_place place,
-                           struct fault *f)
+                           bool writable, struct fault *f)
 {
     const struct tensor_def *t = &s->problem->tensors[i];
     size_t bytes = s->bytes[i];
@@ -102,7 +102,8 @@ static enum err map_tensor(struct session *s, int slot, size_t i, int fd, enum m
     enum err e = memory_import(&block, &s->device, fd, bytes, f);
     if (e == ERR_NONE)
         e = memory_map(&s->maps[slot][i], &s->device, &block, bytes, place,
-                       t->role == TENSOR_INPUT ? MEMORY_READ_ONLY : MEMORY_READ_WRITE, f);
+                       t->role == TENSOR_INPUT && !writable ? MEMORY_READ_ONLY : MEMORY_READ_WRITE,
+                       f);
     memory_release(&block); /* the mapping keeps the memory */
     s->slots[slot][i] = s->maps[slot][i].address;
     return e;
@@ -112,7 +113,8 @@ bool session_do_slot(struct session *s, const json_t *request, struct wire_messa
                      struct session_answer *out)
 {
     json_int_t slot = json_integer_value(json_object_get(request, "slot"));
-    bool end = !strcmp(text_of(request, "place"), "end");
+    enum memory_place place = !strcmp(text_of(request, "place"), "end") ? MEMORY_END : MEMORY_START;
+    bool writable = json_is_true(json_object_get(request, "writable"));
     if (!s->launcher || slot < 0 || slot >= WIRE_SLOTS ||
         message->fd_count != s->problem->tensor_count)
         return session_refuse(out, "cannot map slot %lld of %zu descriptors", (long long)slot,
@@ -120,8 +122,7 @@ bool session_do_slot(struct session *s, const json_t *request, struct wire_messa
     unmap_slot(s, (int)slot);
     for (size_t i = 0; i < message->fd_count; i++) {
         struct fault f = {0};
-        if (map_tensor(s, (int)slot, i, message->fds[i], end ? MEMORY_END : MEMORY_START, &f) !=
-            ERR_NONE) {
+        if (map_tensor(s, (int)slot, i, message->fds[i], place, writable, &f) != ERR_NONE) {
             unmap_slot(s, (int)slot);
             return session_refuse(out, "%s", f.detail);
         }
