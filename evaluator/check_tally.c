@@ -6,8 +6,7 @@
 
 void check_tally_init(struct check_tally *t)
 {
-    *t = (struct check_tally){
-        .verdict = VERDICT_PASSED, .strict = true, .trials = json_array()};
+    *t = (struct check_tally){.verdict = VERDICT_PASSED, .strict = true, .trials = json_array()};
 }
 
 void check_tally_release(struct check_tally *t)
@@ -53,11 +52,10 @@ void check_tally_trial(struct check_tally *t, const struct distribution *d, stru
 {
     char text[SEED_TEXT];
     seed_text(seed, text);
-    json_array_append_new(t->trials,
-                          json_pack("{s:s, s:s, s:o, s:o}", "distribution", d->name, "seed", text,
-                                    "deterministic",
-                                    runs_agree ? json_boolean(*runs_agree) : json_null(), "tensors",
-                                    list));
+    json_array_append_new(t->trials, json_pack("{s:s, s:s, s:o, s:o}", "distribution", d->name,
+                                               "seed", text, "deterministic",
+                                               runs_agree ? json_boolean(*runs_agree) : json_null(),
+                                               "tensors", list));
 }
 
 json_t *check_tally_finish(struct check_tally *t)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From comparisons to a verdict and the report's "check": the rules of evaluator/check.h in one place,
- * for every device. A tally begins as PASSED; the first thing that goes wrong decides. */
+ * From comparisons to a verdict and the report's "check": the rules of evaluator/check.h in one
+ * place, for every device. A tally begins as PASSED; the first thing that goes wrong decides. */
 #ifndef EVALUATOR_CHECK_TALLY_H
 #define EVALUATOR_CHECK_TALLY_H
 
@@ -21,11 +21,11 @@ void check_tally_init(struct check_tally *t);
 void check_tally_release(struct check_tally *t);
 
 /* Sets the verdict; returns false. */
-__attribute__((format(printf, 3, 4))) bool check_tally_stop(struct check_tally *t, enum verdict verdict,
-                                                            const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) bool
+check_tally_stop(struct check_tally *t, enum verdict verdict, const char *fmt, ...);
 
-/* Takes in one compared output and appends it to `list`, which may be NULL. `which` goes behind "on normal
- * inputs" in the sentence: "", " in the second run". */
+/* Takes in one compared output and appends it to `list`, which may be NULL. `which` goes behind "on
+ * normal inputs" in the sentence: "", " in the second run". */
 void check_tally_output(struct check_tally *t, const struct compare_task *task,
                         const struct compare_result *r, const struct distribution *d,
                         const char *which, json_t *list);

@@ -78,8 +78,8 @@ static int64_t elements_of(const struct compare_task *task)
     return elements;
 }
 
-enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *task, CUdeviceptr output,
-                            CUdeviceptr oracle, struct fault *f)
+enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *task,
+                            CUdeviceptr output, CUdeviceptr oracle, struct fault *f)
 {
     struct compare_parts p;
     compare_parts_measure(&p, task);
@@ -93,12 +93,21 @@ enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *t
     c->oracle = oracle;
     c->rows = p.row_count;
     c->tiles = p.tile_count;
-    struct comparison what = {output, oracle, (int32_t)task->dtype, (int32_t)task->oracle_dtype,
-                              p.matrices, p.height, p.width, task->rule.atol, task->rule.rtol,
-                              c->sums, c->sums + row_bytes};
+    struct comparison what = {output,
+                              oracle,
+                              (int32_t)task->dtype,
+                              (int32_t)task->oracle_dtype,
+                              p.matrices,
+                              p.height,
+                              p.width,
+                              task->rule.atol,
+                              task->rule.rtol,
+                              c->sums,
+                              c->sums + row_bytes};
     e = kernels_launch(&c->kernels, KERNEL_compare_rows, p.row_count * KERNELS_LANES, &what, f);
     if (e == ERR_NONE)
-        e = kernels_launch(&c->kernels, KERNEL_compare_tiles, p.tile_count * KERNELS_LANES, &what, f);
+        e = kernels_launch(&c->kernels, KERNEL_compare_tiles, p.tile_count * KERNELS_LANES, &what,
+                           f);
     return e == ERR_NONE
                ? driver_check(cu.MemcpyDtoHAsync(c->here, c->sums, bytes, c->kernels.stream), f,
                               "read the sums of a comparison")
@@ -168,8 +177,15 @@ static void fit_there(void *arg, bool transpose, struct compare_fit *out)
     struct gpu_comparer *c = call->comparer;
     struct compare_parts p;
     compare_parts_measure(&p, &c->task);
-    struct fitting what = {c->output, c->oracle, (int32_t)c->task.dtype, (int32_t)c->task.oracle_dtype,
-                           call->elements, p.height, p.width, transpose, 0};
+    struct fitting what = {c->output,
+                           c->oracle,
+                           (int32_t)c->task.dtype,
+                           (int32_t)c->task.oracle_dtype,
+                           call->elements,
+                           p.height,
+                           p.width,
+                           transpose,
+                           0};
     size_t bytes = FIT_WARPS * sizeof(*out);
     if (call->e == ERR_NONE)
         call->e = make_room(c, bytes, call->fault);
@@ -200,7 +216,8 @@ enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *ou
     *out = (struct compare_result){.elements = elements_of(&c->task), .first_bad = -1};
     struct compare_parts p;
     bool room = compare_parts_init(&p, &c->task);
-    enum err e = driver_check(cu.StreamSynchronize(c->kernels.stream), f, "compare %s", c->task.name);
+    enum err e =
+        driver_check(cu.StreamSynchronize(c->kernels.stream), f, "compare %s", c->task.name);
     if (e == ERR_NONE && room) {
         const struct gpu_row *rows = c->here;
         for (int64_t i = 0; i < c->rows; i++)
@@ -248,8 +265,9 @@ enum err gpu_compare(const struct kernels *k, const struct compare_task *task, C
     return compare_once(k, task, output, oracle, true, out, f);
 }
 
-enum err gpu_compare_sums(const struct kernels *k, const struct compare_task *task, CUdeviceptr output,
-                          CUdeviceptr oracle, struct compare_result *out, struct fault *f)
+enum err gpu_compare_sums(const struct kernels *k, const struct compare_task *task,
+                          CUdeviceptr output, CUdeviceptr oracle, struct compare_result *out,
+                          struct fault *f)
 {
     return compare_once(k, task, output, oracle, false, out, f);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compare() of evaluator/compare.h for tensors on the device: what it measures is measured there and judged
- * here by the same code. Counts and maxima are those of compare() bit for bit; sums run in another order and
- * can differ in the last bits. Nothing of the tensors is copied here.
+ * compare() of evaluator/compare.h for tensors on the device: what it measures is measured there
+ * and judged here by the same code. Counts and maxima are those of compare() bit for bit; sums run
+ * in another order and can differ in the last bits. Nothing of the tensors is copied here.
  *
  * A comparer has a stream of its own, so that several compare at the same time:
  *
@@ -28,10 +28,11 @@ struct gpu_comparer {
 enum err gpu_comparer_open(struct gpu_comparer *c, const struct kernels *k, struct fault *f);
 void gpu_comparer_close(struct gpu_comparer *c);
 
-/* `task->output` and `task->oracle` are not looked at; the tensors are at these addresses. The types must be
- * such that kernels_know(). Queues; one at a time; `task` is copied, its name and shape are borrowed. */
-enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *task, CUdeviceptr output,
-                            CUdeviceptr oracle, struct fault *f);
+/* `task->output` and `task->oracle` are not looked at; the tensors are at these addresses. The
+ * types must be such that kernels_know(). Queues; one at a time; `task` is copied, its name and
+ * shape are borrowed. */
+enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *task,
+                            CUdeviceptr output, CUdeviceptr oracle, struct fault *f);
 /* Waits for it and judges. */
 enum err gpu_comparer_end(struct gpu_comparer *c, struct compare_result *out, struct fault *f);
 /* The same without hints. */
@@ -40,7 +41,8 @@ enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *ou
 /* All in one, with a comparer of its own. */
 enum err gpu_compare(const struct kernels *k, const struct compare_task *task, CUdeviceptr output,
                      CUdeviceptr oracle, struct compare_result *out, struct fault *f);
-enum err gpu_compare_sums(const struct kernels *k, const struct compare_task *task, CUdeviceptr output,
-                          CUdeviceptr oracle, struct compare_result *out, struct fault *f);
+enum err gpu_compare_sums(const struct kernels *k, const struct compare_task *task,
+                          CUdeviceptr output, CUdeviceptr oracle, struct compare_result *out,
+                          struct fault *f);
 
 #endif

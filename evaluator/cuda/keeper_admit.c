@@ -3,7 +3,8 @@
 
 #define SLOTS_BYTES (INT64_C(24) << 30)
 
-/* On an 80 GB device this leaves 20 GB: three contexts of 0.6 GB and a plan's scratch of 8 GiB twice. */
+/* On an 80 GB device this leaves 20 GB: three contexts of 0.6 GB and a plan's scratch of 8 GiB
+ * twice. */
 #define BUDGET_SHARE 0.75
 
 int64_t admit_bytes(const struct admit_sizes *s, int slots)
@@ -15,7 +16,9 @@ int64_t admit_bytes(const struct admit_sizes *s, int slots)
 int admit_slots(const struct admit_sizes *s, int64_t budget)
 {
     int64_t one = s->inputs + s->outputs, slots = one > 0 ? SLOTS_BYTES / one : ADMIT_SLOTS_MAX;
-    slots = slots > ADMIT_SLOTS_MAX ? ADMIT_SLOTS_MAX : slots < ADMIT_SLOTS_MIN ? ADMIT_SLOTS_MIN : slots;
+    slots = slots > ADMIT_SLOTS_MAX   ? ADMIT_SLOTS_MAX
+            : slots < ADMIT_SLOTS_MIN ? ADMIT_SLOTS_MIN
+                                      : slots;
     for (slots -= slots % 2; slots >= ADMIT_SLOTS_MIN; slots -= 2)
         if (admit_bytes(s, (int)slots) <= budget)
             return (int)slots;

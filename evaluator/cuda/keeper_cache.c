@@ -8,7 +8,8 @@ enum err keeper_cache_init(struct keeper_cache *c, const struct keeper_gpu *g,
 {
     *c = (struct keeper_cache){.gpu = g, .code_count = problems->count};
     c->codes = calloc(problems->count + 1, sizeof(*c->codes));
-    return c->codes ? ERR_NONE : fault_set(f, ERR_NO_MEMORY, "cannot keep workloads: out of memory");
+    return c->codes ? ERR_NONE
+                    : fault_set(f, ERR_NO_MEMORY, "cannot keep workloads: out of memory");
 }
 
 static void drop(struct keeper_cache *c, size_t i)
@@ -58,7 +59,8 @@ static size_t oldest(const struct keeper_cache *c)
 static enum err find_budget(const struct keeper_cache *c, int64_t *budget, struct fault *f)
 {
     size_t free_bytes = 0, total = 0;
-    enum err e = driver_check(cu.MemGetInfo(&free_bytes, &total), f, "read how much memory is free");
+    enum err e =
+        driver_check(cu.MemGetInfo(&free_bytes, &total), f, "read how much memory is free");
     *budget = admit_budget((int64_t)free_bytes, held(c));
     return e;
 }
@@ -94,7 +96,8 @@ static struct keeper_task *find(struct keeper_cache *c, const struct problem *p,
 }
 
 struct keeper_task *keeper_cache_get(struct keeper_cache *c, size_t problem_index,
-                                     const struct problem *p, const struct workload *w, struct fault *f)
+                                     const struct problem *p, const struct workload *w,
+                                     struct fault *f)
 {
     struct keeper_task *t = find(c, p, w);
     enum err e = ERR_NONE;

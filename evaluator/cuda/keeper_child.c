@@ -60,7 +60,8 @@ static void become(const struct launch *l, int fd, int print)
     if (dup2(null, 0) < 0 || dup2(print, 1) < 0 || dup2(print, 2) < 0 ||
         (fd == WIRE_FD ? fcntl(fd, F_SETFD, 0) : dup2(fd, WIRE_FD)) < 0)
         _exit(127);
-    close_range(WIRE_FD + 1, UINT_MAX, 0); /* the driver's own descriptors do not all close on exec */
+    close_range(WIRE_FD + 1, UINT_MAX,
+                0); /* the driver's own descriptors do not all close on exec */
     execve(l->path, l->argv, l->envp);
     _exit(127);
 }
@@ -224,8 +225,8 @@ static bool receive(struct keeper_child *c, const struct keeper_wait *wait, stru
     return false;
 }
 
-bool keeper_child_ready(struct keeper_child *c, int64_t timeout_ms, const struct keeper_watch *watch,
-                        struct keeper_end *end)
+bool keeper_child_ready(struct keeper_child *c, int64_t timeout_ms,
+                        const struct keeper_watch *watch, struct keeper_end *end)
 {
     if (c->ready)
         return true;
@@ -237,7 +238,8 @@ bool keeper_child_ready(struct keeper_child *c, int64_t timeout_ms, const struct
     if (ok && kind && !strcmp(kind, "ready"))
         c->ready = json_incref(m.json);
     else if (ok)
-        ok = keeper_end_set(end, VERDICT_INFRA_ERROR, "a process for the device did not start: %.400s",
+        ok = keeper_end_set(end, VERDICT_INFRA_ERROR,
+                            "a process for the device did not start: %.400s",
                             why ? why : "it gave no reason");
     else if (end->verdict == VERDICT_TIMEOUT)
         keeper_end_set(end, VERDICT_INFRA_ERROR, "a process for the device did not start in time");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The keeper's end of one `ptxbench-gpu` process: start, ask, watch, kill. While it waits, what the
- * process prints is kept up to LIMIT_LOG and the rest thrown away, and the sockets of those for whom it
- * works are watched: when one closes, the wait ends. What the answers mean is keeper_answer.h's. */
+ * process prints is kept up to LIMIT_LOG and the rest thrown away, and the sockets of those for
+ * whom it works are watched: when one closes, the wait ends. What the answers mean is
+ * keeper_answer.h's. */
 #ifndef EVALUATOR_CUDA_KEEPER_CHILD_H
 #define EVALUATOR_CUDA_KEEPER_CHILD_H
 
@@ -30,8 +31,8 @@ bool keeper_watch_ended(const struct keeper_watch *w);
 /* Starts `ptxbench-gpu <role>` on the device and returns at once. */
 enum err keeper_child_start(struct keeper_child *c, const char *role, int ordinal, struct fault *f);
 /* Waits until it is warm and confined. `f` says what it said, or how it ended. */
-bool keeper_child_ready(struct keeper_child *c, int64_t timeout_ms, const struct keeper_watch *watch,
-                        struct keeper_end *end);
+bool keeper_child_ready(struct keeper_child *c, int64_t timeout_ms,
+                        const struct keeper_watch *watch, struct keeper_end *end);
 /* Has it not ended yet? */
 bool keeper_child_alive(struct keeper_child *c);
 /* Lets it die; keeper_child_stop() still has to be called. */
@@ -54,9 +55,10 @@ struct keeper_wait {
 };
 
 /* Several requests may be sent before their answers are received. False with `end`. */
-bool keeper_child_send(struct keeper_child *c, const struct keeper_ask *ask, struct keeper_end *end);
-/* The next answer, if it says "ok"; new reference. NULL with `end`: no answer in time is TIMEOUT, somebody
- * watched who is gone is CANCELLED. */
+bool keeper_child_send(struct keeper_child *c, const struct keeper_ask *ask,
+                       struct keeper_end *end);
+/* The next answer, if it says "ok"; new reference. NULL with `end`: no answer in time is TIMEOUT,
+ * somebody watched who is gone is CANCELLED. */
 json_t *keeper_child_receive(struct keeper_child *c, const struct keeper_wait *wait,
                              struct keeper_end *end);
 json_t *keeper_child_ask(struct keeper_child *c, const struct keeper_ask *ask,

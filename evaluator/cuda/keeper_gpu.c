@@ -19,8 +19,8 @@ static double attribute(const struct driver_device *d, CUdevice_attribute which)
     return cu.DeviceGetAttribute(&value, which, d->device) == CUDA_SUCCESS ? value : 0;
 }
 
-/* arch.json describes one card of the architecture; a larger or faster one has higher peaks, and what it
- * can do must not be called implausible. Memory moves two words a clock. */
+/* arch.json describes one card of the architecture; a larger or faster one has higher peaks, and
+ * what it can do must not be called implausible. Memory moves two words a clock. */
 static void find_peaks(struct keeper_gpu *g)
 {
     const struct arch *a = g->arch;
@@ -34,7 +34,8 @@ static void find_peaks(struct keeper_gpu *g)
         g->bytes_per_s = a->memory_bytes_per_s;
 }
 
-enum err keeper_gpu_open(struct keeper_gpu *g, int ordinal, const struct archs *archs, struct fault *f)
+enum err keeper_gpu_open(struct keeper_gpu *g, int ordinal, const struct archs *archs,
+                         struct fault *f)
 {
     *g = (struct keeper_gpu){.ordinal = ordinal, .lock = {-1, -1}};
     enum err e = driver_open(ordinal, &g->device, f);

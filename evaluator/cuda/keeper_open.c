@@ -67,12 +67,13 @@ static bool send_all(struct keeper_job *j, struct keeper_end *end)
 {
     const struct keeper_task *t = j->task;
     struct keeper_child *r = &j->runner;
-    struct keeper_ask open = {.request = json_incref(j->request), .cubin = j->cubin,
-                              .cubin_len = j->cubin_len};
+    struct keeper_ask open = {
+        .request = json_incref(j->request), .cubin = j->cubin, .cubin_len = j->cubin_len};
     bool ok = keeper_child_send(r, &open, end);
     ok = ok && keeper_job_send_slot(j, r, ORDER_DUMMY, &t->dummy, MEMORY_END, end);
     ok = ok && keeper_job_send_slot(j, r, ORDER_DUMMY_START, &t->dummy, MEMORY_START, end);
-    ok = ok && keeper_job_send_slot(j, r, ORDER_DUMMY_BASELINE, &t->dummy_baseline, MEMORY_END, end);
+    ok =
+        ok && keeper_job_send_slot(j, r, ORDER_DUMMY_BASELINE, &t->dummy_baseline, MEMORY_END, end);
     for (int i = 0; ok && i < t->slots; i++)
         ok = keeper_job_send_slot(j, r, ORDER_CANDIDATE + i, &t->candidate[i], MEMORY_END, end) &&
              keeper_job_send_slot(j, r, ORDER_BASELINE + i, &t->baseline[i], MEMORY_END, end);
@@ -113,8 +114,9 @@ static bool compare_baseline(struct keeper_job *j, struct keeper_end *end)
         e = driver_check(cu.StreamSynchronize(NULL), &f, "make inputs");
     if (e != ERR_NONE)
         return keeper_job_fault(j, &f, end);
-    json_t *answer = keeper_job_ask(j, json_pack("{s:s, s:i, s:s}", "op", "launch", "slot",
-                                                 ORDER_DUMMY_BASELINE, "side", "baseline"),
+    json_t *answer = keeper_job_ask(j,
+                                    json_pack("{s:s, s:i, s:s}", "op", "launch", "slot",
+                                              ORDER_DUMMY_BASELINE, "side", "baseline"),
                                     BASELINE_MS, "the baseline", end);
     if (!answer)
         return false;
@@ -135,6 +137,22 @@ static bool compare_baseline(struct keeper_job *j, struct keeper_end *end)
     return e == ERR_NONE || keeper_job_fault(j, &f, end);
 }
 
+/* Slots as they are in a timed batch, to choose on. */
+static json_t *draw_slots(struct keeper_job *j, struct keeper_end *end)
+{
+    struct task_draw draws[ADMIT_SLOTS_MAX];
+    struct fault f = {0};
+    json_t *list = json_array();
+    enum err e = keeper_task_draw(j->task, j->task->slots, 0, draws, &f);
+    if (e == ERR_NONE)
+        e = driver_check(cu.StreamSynchronize(NULL), &f, "make inputs");
+    for (int i = 0; i < j->task->slots; i++)
+        json_array_append_new(list, json_integer(ORDER_BASELINE + i));
+    if (e != ERR_NONE)
+        keeper_job_fault(j, &f, end);
+    return list;
+}
+
 /* The first time the runner chooses, alone on the device and with nothing foreign loaded yet. */
 static bool choose_baseline(struct keeper_job *j, struct keeper_end *end)
 {
@@ -142,18 +160,21 @@ static bool choose_baseline(struct keeper_job *j, struct keeper_end *end)
     struct fault f = {0};
     if (!j->task->plan && device_lock_take(lock, DEVICE_LOCK_EXCLUSIVE, PLAN_MS, &f) != ERR_NONE)
         return keeper_job_fault(j, &f, end);
-    json_t *request = json_pack("{s:s, s:i}", "op", "plan", "slot", ORDER_DUMMY_BASELINE);
+    json_t *request = json_pack("{s:s}", "op", "plan");
     if (j->task->plan)
         json_object_set(request, "choice", json_object_get(j->task->plan, "choice"));
+    else
+        json_object_set_new(request, "slots", draw_slots(j, end));
     json_t *answer = keeper_job_ask(j, request, PLAN_MS, "choosing the baseline", end);
     bool ok = answer && (j->task->plan || json_is_string(json_object_get(answer, "choice")));
     if (ok && !j->task->plan)
         j->task->plan = json_incref(answer);
     json_decref(answer);
-    return ok;
+    return ok && end->verdict == VERDICT_PASSED;
 }
 
-bool keeper_open(struct keeper_job *j, const json_t *request, json_t *result, struct keeper_end *end)
+bool keeper_open(struct keeper_job *j, const json_t *request, json_t *result,
+                 struct keeper_end *end)
 {
     (void)result;
     double start_s = now_s();
@@ -164,7 +185,8 @@ bool keeper_open(struct keeper_job *j, const json_t *request, json_t *result, st
     if (!set_up_runner(j, end))
         return false;
     /* A problem without a baseline can be checked all the same. */
-    if (!json_is_object(json_object_get(j->runner.ready, "baseline")))
+    if (!json_is_object(json_object_get(j->runner.ready, "baseline")) ||
+        !redraw_exists(j->task->problem))
         return true;
     start_s = now_s();
     bool ok = choose_baseline(j, end) && (j->task->baseline_check || compare_baseline(j, end));

@@ -16,16 +16,20 @@ void oracle_code_release(struct oracle_code *c)
     *c = (struct oracle_code){0};
 }
 
-static enum err compile(struct oracle_code *out, const struct keeper_gpu *g, const struct problem *p,
-                        const struct plan *plan, struct fault *f)
+static enum err compile(struct oracle_code *out, const struct keeper_gpu *g,
+                        const struct problem *p, const struct plan *plan, struct fault *f)
 {
     char path[PATH_MAX];
     struct buf source;
     buf_init(&source, LIMIT_SOURCE);
     snprintf(path, sizeof(path), "%s/%s", p->folder, p->oracle_source);
     enum err e = read_file(path, &source, f);
-    struct compile_request request = {.language = "cuda", .arch = g->arch, .source = source.data,
-                                      .source_len = source.len, .plan = plan, .wake_fd = -1};
+    struct compile_request request = {.language = "cuda",
+                                      .arch = g->arch,
+                                      .source = source.data,
+                                      .source_len = source.len,
+                                      .plan = plan,
+                                      .wake_fd = -1};
     struct compile_result c = {0};
     if (e == ERR_NONE)
         compile_run(&request, &c);
@@ -58,9 +62,13 @@ static bool fits(const struct oracle_code *c, const struct problem *p, const str
 static enum err load(struct keeper_oracle *o, const struct keeper_gpu *g, const struct workload *w,
                      const struct oracle_code *code, struct fault *f)
 {
-    struct launcher_spec spec = {.device = &g->device, .problem = &o->as_oracle, .workload = w,
-                                 .plan = o->plan, .symbols = code->symbols,
-                                 .cubin = code->cubin.data, .cubin_len = code->cubin.len};
+    struct launcher_spec spec = {.device = &g->device,
+                                 .problem = &o->as_oracle,
+                                 .workload = w,
+                                 .plan = o->plan,
+                                 .symbols = code->symbols,
+                                 .cubin = code->cubin.data,
+                                 .cubin_len = code->cubin.len};
     struct launch_fault fault = {0};
     o->launcher = launcher_new(&spec, &fault);
     if (o->launcher && launcher_load(o->launcher, &fault))
@@ -68,8 +76,9 @@ static enum err load(struct keeper_oracle *o, const struct keeper_gpu *g, const 
     return fault_set(f, ERR_UNAVAILABLE, "cannot load the oracle: %.400s", fault.detail);
 }
 
-enum err keeper_oracle_open(struct keeper_oracle *o, const struct keeper_gpu *g, const struct problem *p,
-                            const struct workload *w, struct oracle_code *code, struct fault *f)
+enum err keeper_oracle_open(struct keeper_oracle *o, const struct keeper_gpu *g,
+                            const struct problem *p, const struct workload *w,
+                            struct oracle_code *code, struct fault *f)
 {
     struct faults faults = {0};
     char first[LIMIT_DETAIL];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The oracle on the keeper's own context: compiled once per problem, bound to a workload, run over the
- * inputs of a base. */
+ * The oracle on the keeper's own context: compiled once per problem, bound to a workload, run over
+ * the inputs of a base. */
 #ifndef EVALUATOR_CUDA_KEEPER_ORACLE_H
 #define EVALUATOR_CUDA_KEEPER_ORACLE_H
 
@@ -22,14 +22,15 @@ struct keeper_oracle {
     struct launcher *launcher;
 };
 
-/* `code`: of an earlier workload of the problem, or empty and then filled. Takes a second or two where it has
- * to compile. `code` must outlive the oracle. */
-enum err keeper_oracle_open(struct keeper_oracle *o, const struct keeper_gpu *g, const struct problem *p,
-                            const struct workload *w, struct oracle_code *code, struct fault *f);
+/* `code`: of an earlier workload of the problem, or empty and then filled. Takes a second or two
+ * where it has to compile. `code` must outlive the oracle. */
+enum err keeper_oracle_open(struct keeper_oracle *o, const struct keeper_gpu *g,
+                            const struct problem *p, const struct workload *w,
+                            struct oracle_code *code, struct fault *f);
 void keeper_oracle_close(struct keeper_oracle *o);
 
-/* Queues: outputs from inputs, in ABI order, with the oracle's types. A fault of it is one of the context and
- * shows at the next wait. */
+/* Queues: outputs from inputs, in ABI order, with the oracle's types. A fault of it is one of the
+ * context and shows at the next wait. */
 enum err keeper_oracle_run(const struct keeper_oracle *o, const CUdeviceptr tensors[LIMIT_TENSORS],
                            struct fault *f);
 

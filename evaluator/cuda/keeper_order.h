@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The order of launches in a timed batch, and the blocks that come out. Pure.
  *
- * A runner knows slots by numbers: a candidate's and a baseline's on the same inputs, each with outputs of
- * its own; a dummy pair for warm-up and checks; and the dummy's memory once more, placed at its start. */
+ * A runner knows slots by numbers: a candidate's and a baseline's on the same inputs, each with
+ * outputs of its own; a dummy pair for warm-up and checks; and the dummy's memory once more, placed
+ * at its start. */
 #ifndef EVALUATOR_CUDA_KEEPER_ORDER_H
 #define EVALUATOR_CUDA_KEEPER_ORDER_H
 
@@ -23,13 +24,14 @@ enum {
     ORDER_BATCHES_MIN = 4,
 };
 _Static_assert((int)ORDER_DUMMY_START < (int)WIRE_SLOTS, "a runner has a number for every slot");
-_Static_assert(2 * (int)ADMIT_SLOTS_MAX + (int)ORDER_UNTIMED <= (int)WIRE_ENTRIES, "a batch holds every slot twice");
+_Static_assert(2 * (int)ADMIT_SLOTS_MAX + (int)ORDER_UNTIMED <= (int)WIRE_ENTRIES,
+               "a batch holds every slot twice");
 
 /* How many batches of `slots` slots (even) give enough blocks. */
 int order_batches(int slots);
 
-/* Request member "order" of one batch: the untimed pair, then blocks b c c b, each slot once on each
- * side. New reference. */
+/* Request member "order" of one batch: the untimed pair, then blocks b c c b, each slot once on
+ * each side. New reference. */
 json_t *order_batch(int slots);
 
 /* `us`: 2 x slots times in that order. out[slots / 2]. */

@@ -26,8 +26,8 @@ static bool tell_ready(struct keeper_process *p)
     const struct driver_device *d = &p->gpu.device;
     char version[16];
     snprintf(version, sizeof(version), "%d.%d", d->version / 1000, d->version % 1000 / 10);
-    return tell(p, json_pack("{s:s, s:{s:s, s:s, s:i, s:i, s:I, s:s}}", "kind", "ready", "device", "name",
-                             d->name, "uuid", d->uuid, "sm", d->sm, "num_sms", d->num_sms,
+    return tell(p, json_pack("{s:s, s:{s:s, s:s, s:i, s:i, s:I, s:s}}", "kind", "ready", "device",
+                             "name", d->name, "uuid", d->uuid, "sm", d->sm, "num_sms", d->num_sms,
                              "memory_bytes", (json_int_t)d->memory_bytes, "driver", version));
 }
 
@@ -72,8 +72,9 @@ static enum err open_process(struct keeper_process *p, int control, int ordinal,
     return e;
 }
 
-/* Between two submissions: spare processes are started and published bases drawn anew. Nothing is waited
- * for; the lock is held until all is done or the next submission comes, which takes it over. */
+/* Between two submissions: spare processes are started and published bases drawn anew. Nothing is
+ * waited for; the lock is held until all is done or the next submission comes, which takes it over.
+ */
 static void do_chores(struct keeper_process *p)
 {
     struct fault f = {0};
@@ -127,7 +128,8 @@ static void loop(struct keeper_process *p)
         do_chores(p);
     }
     if (p->sick)
-        tell(p, json_pack("{s:s, s:s}", "kind", "failed", "detail", "the keeper has lost its context"));
+        tell(p, json_pack("{s:s, s:s}", "kind", "failed", "detail",
+                          "the keeper has lost its context"));
 }
 
 int keeper_serve(int control, int ordinal)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The keeper's process: what it holds from its start to its end, and the loop that serves its owner. See
- * evaluator/keeper.h for what is said, and keeper_job.h for what happens on one connection. */
+ * The keeper's process: what it holds from its start to its end, and the loop that serves its
+ * owner. See evaluator/keeper.h for what is said, and keeper_job.h for what happens on one
+ * connection. */
 #ifndef EVALUATOR_CUDA_KEEPER_PROCESS_H
 #define EVALUATOR_CUDA_KEEPER_PROCESS_H
 
@@ -20,8 +21,8 @@ struct keeper_process {
     enum keeper_chores { CHORES_DONE, CHORES_WANTED, CHORES_RUNNING } chores;
 };
 
-/* Serves the owner on descriptor `control` with CUDA device `ordinal` until that closes. Returns the exit
- * status. */
+/* Serves the owner on descriptor `control` with CUDA device `ordinal` until that closes. Returns
+ * the exit status. */
 int keeper_serve(int control, int ordinal);
 
 #endif

@@ -116,7 +116,8 @@ static enum err measure(const struct memory_range *slack, size_t side, int64_t *
     uint8_t *bytes = malloc(slack->bytes);
     if (!bytes)
         return fault_set(f, ERR_NO_MEMORY, "cannot look at canaries: out of memory");
-    enum err e = driver_check(cu.MemcpyDtoH(bytes, slack->address, slack->bytes), f, "read canaries");
+    enum err e =
+        driver_check(cu.MemcpyDtoH(bytes, slack->address, slack->bytes), f, "read canaries");
     for (size_t n = 0; e == ERR_NONE && n < slack->bytes; n++) {
         size_t at = side ? n : slack->bytes - 1 - n;
         if (bytes[at] == SLOT_CANARY)
@@ -143,7 +144,8 @@ enum err slot_check(const struct slot *slots, size_t count, const struct slot_sh
             struct memory_map m = placed(&slots[s].tensors[i], place);
             memory_slack(&m, slack);
             for (size_t j = 0; j < SIDES && e == ERR_NONE && slots[s].tensors[i].own; j++)
-                e = kernels_count_other_at(k, slack[j], SLOT_CANARY, s * PER_SLOT + i * SIDES + j, f);
+                e = kernels_count_other_at(k, slack[j], SLOT_CANARY, s * PER_SLOT + i * SIDES + j,
+                                           f);
         }
     if (e == ERR_NONE)
         e = kernels_read_counts(k, other, count * PER_SLOT, f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Slots: the tensors of one launch in memory that the keeper owns and lends to runners. The keeper sees every
- * byte of them at addresses of its own; what belongs to no tensor is filled with canaries. */
+ * Slots: the tensors of one launch in memory that the keeper owns and lends to runners. The keeper
+ * sees every byte of them at addresses of its own; what belongs to no tensor is filled with
+ * canaries. */
 #ifndef EVALUATOR_CUDA_KEEPER_SLOT_H
 #define EVALUATOR_CUDA_KEEPER_SLOT_H
 
@@ -49,7 +50,8 @@ enum err slot_reset(const struct slot *s, const struct slot_shape *shape, enum m
 struct slot_damage {
     const char *tensor; /* NULL: none */
     uint64_t bytes;     /* changed, beside that tensor */
-    int64_t distance;   /* of the nearest one from the tensor: +1 right behind it, -1 right before it */
+    int64_t
+        distance; /* of the nearest one from the tensor: +1 right behind it, -1 right before it */
 };
 /* Looks at `count` slots; waits. The first tensor found damaged is described. */
 enum err slot_check(const struct slot *slots, size_t count, const struct slot_shape *shape,

@@ -52,7 +52,8 @@ bool keeper_spares_ready(struct keeper_spares *s)
     for (int i = 0; i < KEEPER_ROLES; i++) {
         struct keeper_child *c = &s->children[i];
         struct keeper_end end = {0};
-        ready = ready && (!c->pid || !keeper_child_alive(c) || keeper_child_ready(c, 0, NULL, &end));
+        ready =
+            ready && (!c->pid || !keeper_child_alive(c) || keeper_child_ready(c, 0, NULL, &end));
         keeper_end_release(&end);
     }
     return ready;

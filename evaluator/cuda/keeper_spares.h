@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes started ahead of the submission that will use them, since a context on the device takes a large
- * part of a second. Each is used once. */
+ * Processes started ahead of the submission that will use them, since a context on the device takes
+ * a large part of a second. Each is used once. */
 #ifndef EVALUATOR_CUDA_KEEPER_SPARES_H
 #define EVALUATOR_CUDA_KEEPER_SPARES_H
 
@@ -20,7 +20,8 @@ void keeper_spares_stop(struct keeper_spares *s);
 void keeper_spares_start(struct keeper_spares *s);
 /* Has all that was started said that it is ready, or ended? Does not wait. */
 bool keeper_spares_ready(struct keeper_spares *s);
-/* Waits until what was started is ready or has failed: nothing may start while something is timed. */
+/* Waits until what was started is ready or has failed: nothing may start while something is timed.
+ */
 void keeper_spares_settle(struct keeper_spares *s, const struct keeper_watch *watch);
 /* Hands one over, ready; `out` is then the caller's. */
 bool keeper_spares_take(struct keeper_spares *s, enum keeper_role role,

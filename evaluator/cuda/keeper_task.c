@@ -24,8 +24,8 @@ static size_t largest_answer(const struct keeper_task *t)
     return largest;
 }
 
-void keeper_task_sizes(const struct keeper_gpu *g, const struct problem *p, const struct workload *w,
-                       struct admit_sizes *out)
+void keeper_task_sizes(const struct keeper_gpu *g, const struct problem *p,
+                       const struct workload *w, struct admit_sizes *out)
 {
     struct slot_shape shape;
     slot_shape_init(&shape, &g->device, p, w);
@@ -75,9 +75,9 @@ static enum err base_draw(struct keeper_task *t, struct task_base *b, struct fau
             e = kernels_fill(&t->gpu->kernels, b->seed, b->distribution, (unsigned)i,
                              p->tensors[i].dtype, b->tensors[i], n, f);
         else
-            e = driver_check(cu.MemsetD8Async(b->tensors[i], POISON_BYTE,
-                                              base_bytes(p, t->workload, i), NULL),
-                             f, "poison an answer");
+            e = driver_check(
+                cu.MemsetD8Async(b->tensors[i], POISON_BYTE, base_bytes(p, t->workload, i), NULL),
+                f, "poison an answer");
     }
     if (e == ERR_NONE)
         e = keeper_oracle_run(&t->oracle, b->tensors, f);
@@ -122,9 +122,9 @@ static enum err check_types(const struct problem *p, struct fault *f)
     return ERR_NONE;
 }
 
-enum err keeper_task_open(struct keeper_task *t, const struct keeper_gpu *g, const struct problem *p,
-                          const struct workload *w, int slots, struct oracle_code *code,
-                          struct fault *f)
+enum err keeper_task_open(struct keeper_task *t, const struct keeper_gpu *g,
+                          const struct problem *p, const struct workload *w, int slots,
+                          struct oracle_code *code, struct fault *f)
 {
     *t = (struct keeper_task){.gpu = g, .problem = p, .workload = w, .slots = slots};
     struct admit_sizes sizes;
@@ -194,9 +194,14 @@ struct compare_task keeper_task_compare(const struct keeper_task *t, size_t i,
     const struct tensor_def *def = &p->tensors[i];
     problem_shape(p, t->workload, i, shape);
     return (struct compare_task){
-        .name = def->name, .dtype = def->dtype, .oracle_dtype = def->oracle_dtype,
-        .ndim = def->ndim, .shape = shape,
-        .rule = {.atol = p->atol, .rtol = p->rtol, .excess_max = p->strict_excess,
+        .name = def->name,
+        .dtype = def->dtype,
+        .oracle_dtype = def->oracle_dtype,
+        .ndim = def->ndim,
+        .shape = shape,
+        .rule = {.atol = p->atol,
+                 .rtol = p->rtol,
+                 .excess_max = p->strict_excess,
                  .exact = d->exact},
     };
 }
@@ -207,6 +212,33 @@ enum err keeper_task_copy_inputs(const struct keeper_task *t, const struct task_
     CUresult r = CUDA_SUCCESS;
     for (size_t i = 0; i < t->problem->tensor_count && r == CUDA_SUCCESS; i++)
         if (!is_output(t->problem, i))
-            r = cu.MemcpyDtoDAsync(slot_address(s, i, place), b->tensors[i], t->shape.bytes[i], NULL);
+            r = cu.MemcpyDtoDAsync(slot_address(s, i, place), b->tensors[i], t->shape.bytes[i],
+                                   NULL);
     return driver_check(r, f, "copy inputs");
+}
+
+static enum err draw_slot(const struct keeper_task *t, int slot, const struct task_draw *d,
+                          struct fault *f)
+{
+    const struct problem *p = t->problem;
+    enum err e = ERR_NONE;
+    for (size_t i = 0; i < p->tensor_count && e == ERR_NONE; i++)
+        if (!is_output(p, i))
+            e = redraw_tensor(&t->gpu->kernels, p, t->workload, i, p->tensors[i].dtype,
+                              slot_address(&t->candidate[slot], i, MEMORY_END), d->base->tensors[i],
+                              &d->keys, f);
+    if (e == ERR_NONE)
+        e = slot_reset(&t->candidate[slot], &t->shape, MEMORY_END, f);
+    return e == ERR_NONE ? slot_reset(&t->baseline[slot], &t->shape, MEMORY_END, f) : e;
+}
+
+enum err keeper_task_draw(struct keeper_task *t, int slots, size_t round,
+                          struct task_draw out[ADMIT_SLOTS_MAX], struct fault *f)
+{
+    enum err e = ERR_NONE;
+    for (int s = 0; s < slots && e == ERR_NONE; s++) {
+        out[s] = (struct task_draw){redraw_draw(), &t->ring[(round + (size_t)s) % TASK_RING]};
+        e = draw_slot(t, s, &out[s], f);
+    }
+    return e;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "verify": the plan once more in a verifier, which counts instructions. What cannot be counted stays unknown,
-// with the reason; no verdict comes from here.
+// "verify": the plan once more in a verifier, which counts instructions. What cannot be counted
+// stays unknown, with the reason; no verdict comes from here.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@ enum { MAP_MS = 30 * 1000 };
 
 static json_t *unknown(const char *reason)
 {
-    return json_pack("{s:n, s:n, s:n, s:s}", "executed", "families", "tensor_share", "reason", reason);
+    return json_pack("{s:n, s:n, s:n, s:s}", "executed", "families", "tensor_share", "reason",
+                     reason);
 }
 
 static bool make_inputs(struct keeper_job *j, struct keeper_end *end)
@@ -27,12 +28,14 @@ static bool make_inputs(struct keeper_job *j, struct keeper_end *end)
 }
 
 /* The answer to "count", or NULL. */
-static json_t *count(struct keeper_job *j, struct keeper_child *v, int64_t ms, struct keeper_end *end)
+static json_t *count(struct keeper_job *j, struct keeper_child *v, int64_t ms,
+                     struct keeper_end *end)
 {
     struct keeper_wait map = {.timeout_ms = MAP_MS, .watch = &j->watch}, run = map;
-    struct keeper_ask open = {.request = json_incref(j->request), .cubin = j->cubin,
-                              .cubin_len = j->cubin_len};
-    struct keeper_ask ask = {.request = json_pack("{s:s, s:i}", "op", "count", "slot", ORDER_DUMMY)};
+    struct keeper_ask open = {
+        .request = json_incref(j->request), .cubin = j->cubin, .cubin_len = j->cubin_len};
+    struct keeper_ask ask = {.request =
+                                 json_pack("{s:s, s:i}", "op", "count", "slot", ORDER_DUMMY)};
     run.timeout_ms = ms;
     bool ok = keeper_child_send(v, &open, end) &&
               keeper_job_send_slot(j, v, ORDER_DUMMY, &j->task->dummy, MEMORY_END, end);
@@ -50,8 +53,10 @@ static json_t *count(struct keeper_job *j, struct keeper_child *v, int64_t ms, s
 /* The members that a report takes, each of its own kind or null. */
 static json_t *target_of(const json_t *answer)
 {
-    json_t *executed = json_object_get(answer, "executed"), *families = json_object_get(answer, "families");
-    json_t *share = json_object_get(answer, "tensor_share"), *reason = json_object_get(answer, "reason");
+    json_t *executed = json_object_get(answer, "executed"),
+           *families = json_object_get(answer, "families");
+    json_t *share = json_object_get(answer, "tensor_share"),
+           *reason = json_object_get(answer, "reason");
     json_t *out = unknown("the verifier gave no reason");
     if (json_is_boolean(executed))
         json_object_set(out, "executed", executed);
@@ -66,7 +71,8 @@ static json_t *target_of(const json_t *answer)
     return out;
 }
 
-bool keeper_verify(struct keeper_job *j, const json_t *request, json_t *result, struct keeper_end *end)
+bool keeper_verify(struct keeper_job *j, const json_t *request, json_t *result,
+                   struct keeper_end *end)
 {
     struct keeper_child verifier = {.fd = -1, .print = -1};
     struct keeper_end own = {0};
