@@ -20,8 +20,9 @@ enum err baseline_library_open(struct baseline_library *out, const struct driver
 
 struct baseline;
 
-/* Plans the problem's workload: the library's best guesses, of which the first is chosen. NULL with ERR_UNAVAILABLE if the problem has no baseline or the library has
- * no kernel for it. `library` and `d` are borrowed. */
+/* Plans the problem's workload: the library's best guesses, of which the first is chosen. NULL with
+ * ERR_UNAVAILABLE if the problem has no baseline or the library has no kernel for it. `library` and `d`
+ * are borrowed. */
 struct baseline *baseline_new(const struct baseline_library *library,
                               const struct driver_device *d, const struct problem *p,
                               const struct workload *w, struct fault *f);

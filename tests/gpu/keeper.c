@@ -20,7 +20,13 @@
 #include "evaluator/keeper.h"
 #include "evaluator/wire.h"
 
-enum { GPU_MISSING = 77, START_MS = 60000, ANSWER_MS = 120000, PLAN_MS = 2000 };
+enum {
+    GPU_MISSING = 77,
+    START_MS = 60000,
+    ANSWER_MS = 120000,
+    PLAN_MS = 2000,
+    PAUSE_US = 1500 * 1000
+};
 
 static struct registry registry;
 static struct keeper keeper;
@@ -241,7 +247,41 @@ static void show_example(const char *name, const struct outcome *o)
 }
 
 static const char paper[] = "m8192_n7168_k5120";
-static double best_lane_s = INFINITY;
+
+/* Where the time of one warm submission goes: the one behind a pause, in which spare processes
+ * start and bases are drawn, and the one that follows another at once. */
+static struct lane {
+    double warm_s, behind_another_s;
+    json_t *parts; /* of the first */
+} lane = {INFINITY, INFINITY, NULL};
+
+static void note_lane(const struct outcome *o, bool paused)
+{
+    double s = lane_s(o);
+    if (!paused)
+        lane.behind_another_s = fmin(lane.behind_another_s, s);
+    if (!paused || s >= lane.warm_s)
+        return;
+    lane.warm_s = s;
+    json_decref(lane.parts);
+    lane.parts = json_deep_copy(json_object_get(o->results[VERIFY], "parts_ms"));
+    for (int i = 0; i < OPERATIONS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "all_of_%s", names[i]);
+        json_object_set_new(lane.parts, name, json_real(o->ms[i]));
+    }
+}
+
+static void show_lane(void)
+{
+    const char *part;
+    json_t *ms;
+    printf("gpu_lane_seconds.gemm.warm %.3f\n", lane.warm_s);
+    printf("gpu_lane_seconds.gemm.behind_another %.3f\n", lane.behind_another_s);
+    json_object_foreach(lane.parts, part, ms)
+        printf("gpu_lane.gemm.%s_ms %.1f\n", part, json_number_value(ms));
+    json_decref(lane.parts);
+}
 
 static void try_example(const char *name, const char *workload, long repeat)
 {
@@ -250,13 +290,16 @@ static void try_example(const char *name, const char *workload, long repeat)
     compile_file(&c, workload, name);
     for (long i = 0; i < repeat; i++) {
         struct outcome o;
+        bool paused = i % 2 == 0;
+        if (paused)
+            usleep(PAUSE_US);
         bool ok = evaluate(&c, VERIFY, &o);
         if (!ok)
             show(name, &o);
         else
             show_example(name, &o);
         if (ok && !strcmp(name, "wgmma_cluster") && !strcmp(workload, paper))
-            best_lane_s = fmin(best_lane_s, lane_s(&o));
+            note_lane(&o, paused);
         if (i + 1 == repeat) {
             char *timing = json_dumps(json_object_get(o.results[TIME], "timing"), JSON_COMPACT);
             char *check = json_dumps(json_object_get(o.results[CHECK], "check"), JSON_COMPACT);
@@ -505,6 +548,6 @@ int main(int argc, char **argv)
     code_release(&right);
     keeper_stop(&keeper);
     printf("1..%d\n", tests);
-    printf("gpu_lane_seconds.gemm.warm %.3f\n", best_lane_s);
+    show_lane();
     return failed != 0;
 }
