@@ -153,7 +153,13 @@ static bool begin(struct transfer *t)
                                                TENSOR_MAP_ALIGN, ACCESS_READ);
     if (!bytes)
         return false;
-    if (!tensor_map_decode(bytes, &t->map, &why)) {
+    enum tensor_map_use use = tensor_map_decode(bytes, &t->map, &why);
+    if (use == TENSOR_MAP_NOT_EXECUTED) {
+        stop_at(t->w, t->op, t->lane, PTXVM_UNSUPPORTED, PTXVM_KIND_NONE,
+                "the tensor map %s, which this device does not execute", why);
+        return false;
+    }
+    if (use == TENSOR_MAP_BAD) {
         snprintf(text, sizeof text, "what is at 0x%llx %s", (unsigned long long)address, why);
         return bad(t, text);
     }
@@ -179,8 +185,8 @@ static bool begin(struct transfer *t)
     return access_shared(t->w, t->op, t->lane, t->shared, CHUNK, SHARED_ALIGN, ACCESS_READ) != NULL;
 }
 
-/* Elements of a tf32 map arrive rounded (to nearest even; a NaN as its canonical one), so measured on an
- * H200. */
+/* Elements of a tf32 map arrive rounded (to nearest even; a NaN as its canonical one), so measured
+ * on an H200. */
 static void round_tf32(const struct transfer *t, unsigned char *line)
 {
     if (t->map.data_type < DATA_TYPE_TF32)

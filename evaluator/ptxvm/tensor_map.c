@@ -31,30 +31,38 @@ void tensor_map_encode(const struct plan_tensor_map *m, uint64_t base,
     memcpy(out, &t, sizeof t);
 }
 
-static bool no(const char **why, const char *text)
+static enum tensor_map_use no(const char **why, enum tensor_map_use use, const char *text)
 {
     *why = text;
-    return false;
+    return use;
 }
 
-bool tensor_map_decode(const void *bytes, struct tensor_map *out, const char **why)
+static bool is_map(const struct tensor_map *m)
 {
-    memcpy(out, bytes, sizeof *out);
-    if (memcmp(out->magic, magic, sizeof magic) != 0 || out->version != VERSION || out->rank < 1 ||
-        out->rank > TENSOR_MAP_RANK)
-        return no(why, "is no tensor map");
-    if (out->interleave)
-        return no(why, "is interleaved, which this device does not execute");
-    if (out->swizzle >= SWIZZLES)
-        return no(why, "has a swizzle that this device does not execute");
-    if (out->element_bytes != 1 && out->element_bytes != 2 && out->element_bytes != 4 &&
-        out->element_bytes != 8)
-        return no(why, "has packed elements, which this device does not execute");
-    for (int i = 0; i < out->rank; i++)
-        if (out->element_strides[i] < 1 || out->element_strides[i] > 8 || !out->dims[i] ||
-            out->dims[i] > UINT64_C(1) << 32)
-            return no(why, "is no tensor map");
+    if (memcmp(m->magic, magic, sizeof magic) != 0 || m->version != VERSION || m->rank < 1 ||
+        m->rank > TENSOR_MAP_RANK)
+        return false;
+    for (int i = 0; i < m->rank; i++)
+        if (m->element_strides[i] < 1 || m->element_strides[i] > 8 || !m->dims[i] ||
+            m->dims[i] > UINT64_C(1) << 32)
+            return false;
     return true;
+}
+
+enum tensor_map_use tensor_map_decode(const void *bytes, struct tensor_map *out, const char **why)
+{
+    uint8_t size;
+    memcpy(out, bytes, sizeof *out);
+    size = out->element_bytes;
+    if (!is_map(out))
+        return no(why, TENSOR_MAP_BAD, "is no tensor map");
+    if (out->interleave)
+        return no(why, TENSOR_MAP_NOT_EXECUTED, "is interleaved");
+    if (out->swizzle >= SWIZZLES)
+        return no(why, TENSOR_MAP_NOT_EXECUTED, "has a swizzle of sm_100a");
+    if (size != 1 && size != 2 && size != 4 && size != 8)
+        return no(why, TENSOR_MAP_NOT_EXECUTED, "has packed elements");
+    return TENSOR_MAP_FINE;
 }
 
 /* The types of tensormap.replace: values of CUtensorMapDataType, and the bytes of an element. */

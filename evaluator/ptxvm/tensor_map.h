@@ -30,8 +30,10 @@ _Static_assert(sizeof(struct tensor_map) <= TENSOR_MAP_BYTES, "a tensor map has 
 /* The map of a plan over memory at simulated address `base`. */
 void tensor_map_encode(const struct plan_tensor_map *m, uint64_t base,
                        unsigned char out[TENSOR_MAP_BYTES]);
-/* False: not a map of tensor_map_encode, or not one that can be executed; `why` says so. */
-bool tensor_map_decode(const void *bytes, struct tensor_map *out, const char **why);
+enum tensor_map_use { TENSOR_MAP_FINE, TENSOR_MAP_BAD, TENSOR_MAP_NOT_EXECUTED };
+
+/* BAD: not a map of tensor_map_encode. `why` says what is wrong. */
+enum tensor_map_use tensor_map_decode(const void *bytes, struct tensor_map *out, const char **why);
 
 enum tensor_map_field {
     TENSOR_MAP_ADDRESS,

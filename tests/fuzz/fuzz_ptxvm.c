@@ -12,11 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BUFFER = 4096, PARAMS = 4096 };
 
-static const struct ptxvm_options options = {.threads = 1,
-                                             .instruction_budget = 200000,
-                                             .deadline_ms = 500,
-                                             .memory_max = 32u << 20,
-                                             .print_max = 1024};
+static const struct ptxvm_options limits = {.threads = 1,
+                                            .instruction_budget = 200000,
+                                            .deadline_ms = 500,
+                                            .memory_max = 32u << 20,
+                                            .print_max = 1024};
 
 static void launch_entry(struct ptxvm *vm, const char *name, uint64_t buffer)
 {
@@ -32,6 +32,7 @@ static void launch_entry(struct ptxvm *vm, const char *name, uint64_t buffer)
                                        kernel.required_block[1] ? kernel.required_block[1] : 1,
                                        kernel.required_block[2] ? kernel.required_block[2] : 1},
                              .shared_bytes = 1024,
+                             .cooperative = kernel.param_count > 1,
                              .params = params,
                              .param_bytes = kernel.param_bytes};
     struct ptxvm_result r;
@@ -45,6 +46,8 @@ static void launch_entry(struct ptxvm *vm, const char *name, uint64_t buffer)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fault f = {0};
+    struct ptxvm_options options = limits;
+    options.seed = size % 4; /* some schedules too */
     struct ptx_module *m = ptx_parse((const char *)data, size, &f);
     struct ptxvm *vm = m ? ptxvm_new(&options, &f) : NULL;
     if (vm && ptxvm_load(vm, m, &f) == ERR_NONE) {

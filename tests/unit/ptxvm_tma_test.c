@@ -240,6 +240,9 @@ static void misuse_is_reported(void **state)
     unsigned char map[128] = {0};
     refuse(COPY("2d.shared::cluster.global", "{0, 0}"), map, PTXVM_FAULT, "no tensor map");
     make_map(&trials[1], 0x4000000000, map);
+    assert_true(tensor_map_replace(map, TENSOR_MAP_INTERLEAVE, 0, 1));
+    refuse(COPY("2d.shared::cluster.global", "{0, 0}"), map, PTXVM_UNSUPPORTED, "is interleaved");
+    make_map(&trials[1], 0x4000000000, map);
     refuse(COPY("2d.shared::cluster.global", "{0, 0}"), map, PTXVM_FAULT, "out-of-bounds");
     refuse(COPY("1d.shared::cluster.global", "{0}"), map, PTXVM_FAULT, "dimensions");
     refuse(COPY("2d.shared::cluster.global", "{4, 0}"), map, PTXVM_FAULT, "16 bytes");
