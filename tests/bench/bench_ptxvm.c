@@ -11,9 +11,11 @@
 
 #include "core/submission.h"
 #include "core/util.h"
+#include "evaluator/check_tensors.h"
 #include "evaluator/evaluate.h"
 #include "evaluator/ptxvm/ptx.h"
 #include "evaluator/ptxvm/ptxvm.h"
+#include "evaluator/runner_rig.h"
 #include "tests/unit/forms.h"
 
 enum { RUNS = 5, EVALUATIONS = 3 };
@@ -190,7 +192,7 @@ static bool submit(const struct registry *registry, const char *file, struct sub
     return ok;
 }
 
-enum { WHOLE, COMPILE, CHECK, PROCESSOR, PARTS };
+enum { WHOLE, COMPILE, CHECK, PROCESSOR, DEVICE, PARTS };
 
 /* Processor time of this process and of the children it has waited for. */
 static double all_cpu_s(void)
@@ -199,6 +201,40 @@ static double all_cpu_s(void)
     getrusage(RUSAGE_CHILDREN, &u);
     return cpu_s() + (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+/* What the device alone takes: parse, decode, and run the plan once. Negative: it failed. */
+static double run_plan(const struct submission *s, const struct evaluation *e)
+{
+    struct tensors tensors = {0};
+    struct fault f = {0};
+    json_t *symbols = json_object(), *kernel;
+    size_t i;
+    json_array_foreach(json_object_get(e->report, "kernels"), i, kernel)
+        json_object_set(symbols, json_string_value(json_object_get(kernel, "name")),
+                        json_object_get(kernel, "symbol"));
+    struct rig_spec spec = {.problem = s->problem,
+                            .workload = s->workload,
+                            .arch = s->arch,
+                            .plan = s->plan,
+                            .ptx = e->ptx.data,
+                            .ptx_len = e->ptx.len,
+                            .symbols = symbols,
+                            .tensors = tensors.data,
+                            .thread_instructions = UINT64_C(1) << 40,
+                            .plan_ms = 60000};
+    bool ok = tensors_init(&tensors, s->problem, s->workload, NULL, &f) == ERR_NONE;
+    double begin = now_s();
+    struct rig *rig = ok ? rig_new(&spec, &f) : NULL;
+    struct rig_run run = {0};
+    if (rig)
+        rig_run(rig, &run);
+    double seconds = rig && run.status == PTXVM_OK ? now_s() - begin : -1;
+    rig_run_release(&run);
+    rig_free(rig);
+    tensors_release(&tensors);
+    json_decref(symbols);
+    return seconds;
 }
 
 static bool evaluate_once(const struct registry *registry, const struct submission *s,
@@ -221,17 +257,18 @@ static bool evaluate_once(const struct registry *registry, const struct submissi
         if (name && (!strcmp(name, "compile") || !strcmp(name, "check")))
             seconds[name[1] == 'o' ? COMPILE : CHECK] = wall;
     }
+    seconds[DEVICE] = ok ? run_plan(s, &e) : -1;
     if (!ok)
         fprintf(stderr, "small GEMM: %s\n",
                 e.report ? json_string_value(json_object_get(e.report, "detail")) : f.detail);
     evaluation_release(&e);
-    return ok;
+    return ok && seconds[DEVICE] > 0;
 }
 
 /* The compiler's part, the device's, and the memory of the greatest process. */
 static bool measure_gemm(void)
 {
-    static const char *const parts[PARTS] = {"", ".compile", ".check", ".cpu"};
+    static const char *const parts[PARTS] = {"", ".compile", ".check", ".cpu", ".ptxvm"};
     struct registry registry;
     struct submission s = {0};
     struct rusage usage;
