@@ -3,7 +3,10 @@
 // submissions that go wrong in every way that costs a process. Each must cost that one submission
 // and nothing else.
 //
-//   gpu_keeper [repeat]       how often the examples are evaluated; default 3
+//   gpu_keeper [repeat [workload …]]    how often the examples are evaluated; default 3. Workloads:
+//   after
+//                                       that, wgmma_cluster on each, to see memory run short and
+//                                       come back
 //
 // The last lines are figures: name value.
 #include <dirent.h>
@@ -528,6 +531,8 @@ int main(int argc, char **argv)
         try_example(examples[i], paper, i ? repeat : 1);
     for (size_t i = 0; i < COUNT_OF(others); i++)
         try_example("naive", others[i], 1);
+    for (int i = 2; i < argc; i++)
+        try_example("wgmma_cluster", argv[i], 1);
     compile_file(&right, "m93_n128_k2048", "naive");
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         try_case(i);

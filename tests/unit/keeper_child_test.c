@@ -17,6 +17,7 @@
 #ifdef HAVE_CUDA
 #include "core/util.h"
 #include "evaluator/cuda/keeper_child.h"
+#include "tests/unit/as_gpu.h"
 
 enum { GOOD, FAILS, SILENT, DIES, GARBAGE, FLOODS, HANGS, CUTS, NONSENSE, FAULTS };
 enum { SHORT_MS = 300, LONG_MS = 20000, FLOOD = 4 * 1024 * 1024 };
@@ -233,34 +234,13 @@ static void a_dead_one_is_known_to_be_dead(void **state)
     finish();
 }
 
-/* A folder in which this program is called ptxbench-gpu. */
-static void lay_out(char *folder)
-{
-    char own[4096], path[4200];
-    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
-    if (n <= 0 || !mkdtemp(folder))
-        abort();
-    own[n] = 0;
-    snprintf(path, sizeof(path), "%s/ptxbench-gpu", folder);
-    if (symlink(own, path) != 0 || setenv("PTXBENCH_BIN", folder, 1) != 0)
-        abort();
-}
-
-static void clear(const char *folder)
-{
-    char path[4200];
-    snprintf(path, sizeof(path), "%s/ptxbench-gpu", folder);
-    unlink(path);
-    rmdir(folder);
-}
-
 int main(int argc, char **argv)
 {
-    char folder[] = "/tmp/keeper_child_test.XXXXXX";
     signal(SIGPIPE, SIG_IGN);
-    if (argc == 4 && !strcmp(argv[2], "--device"))
-        return play((int)strtol(argv[3], NULL, 10));
-    lay_out(folder);
+    int device = as_gpu_device(argc, argv);
+    if (device >= 0)
+        return play(device);
+    as_gpu_make();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_one_answers),
         cmocka_unit_test(several_are_asked_before_the_first_answers),
@@ -271,7 +251,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_dead_one_is_known_to_be_dead),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    clear(folder);
+    as_gpu_remove();
     return failed;
 }
 #else

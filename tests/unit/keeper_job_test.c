@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keeper from "open" to "verify" without a GPU: its own code over a driver in host memory, and
+// in the place of runners and verifiers this very program, which computes the tiny gemm honestly or
+// cheats in the way that the number of its device says.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifdef HAVE_CUDA
+#include "evaluator/cuda/keeper_job.h"
+#include "tests/unit/as_gpu.h"
+#include "tests/unit/fake_driver.h"
+#include "tests/unit/tiny_home.h"
+
+enum { M = 93, N = 64, K = 128, TENSORS = 3, ANSWER_MS = 30000, RUN_MS = 1000 };
+enum behaviour {
+    HONEST,
+    WRITES_ZEROES,    /* always */
+    WRONG_WHEN_TIMED, /* one slot of a batch */
+    LATE,             /* a batch's outputs are written when it ends */
+    WRITES_BESIDE,    /* two bytes ahead of C */
+    VARIES,           /* another bit every time */
+    WRITES_AN_INPUT,
+    IMPOSSIBLY_FAST,
+    SLOW,
+    WITHOUT_BASELINE,
+    NEVER_ENDS,
+    DIES_WHEN_TIMED,
+    NO_VERIFIER,
+};
+
+static const size_t bytes_of[TENSORS] = {M * K * 2, N *K * 2, M *N * 2};
+
+/* ---- the runner that is played ---- */
+
+static struct {
+    enum behaviour behaviour;
+    void *slots[WIRE_SLOTS][TENSORS];
+    bool writable;
+    unsigned runs;
+} played;
+
+static void multiply(const void *a, const void *b, void *c, bool oracle)
+{
+    static double x[M * K], y[N * K];
+    for (size_t i = 0; i < M * K; i++)
+        x[i] = dtype_load(DTYPE_bf16, a, i);
+    for (size_t i = 0; i < N * K; i++)
+        y[i] = dtype_load(DTYPE_bf16, b, i);
+    for (size_t i = 0; i < M * N; i++) {
+        const double *row = x + i / N * K, *column = y + i % N * K;
+        double sum = 0;
+        for (size_t k = 0; k < K; k++)
+            sum += row[k] * column[k];
+        dtype_store(oracle ? DTYPE_f64 : DTYPE_bf16, c, i, sum);
+    }
+}
+
+static void say(enum frame_kind kind, json_t *what)
+{
+    wire_send_json(WIRE_FD, kind, what, NULL, 0, ANSWER_MS, NULL);
+    json_decref(what);
+}
+
+static void fault(const char *kind)
+{
+    say(FRAME_RESULT,
+        json_pack("{s:b, s:{s:s, s:s, s:i, s:s}, s:b}", "ok", 0, "fault", "kind", kind, "kernel",
+                  "k", "launch", 0, "detail", "on purpose", "sticky", 1));
+}
+
+static void map_slot(struct wire_message *m)
+{
+    json_int_t slot = json_integer_value(json_object_get(m->json, "slot"));
+    bool end = !strcmp(json_string_value(json_object_get(m->json, "place")), "end");
+    played.writable = json_is_true(json_object_get(m->json, "writable"));
+    for (size_t i = 0; i < TENSORS; i++) {
+        size_t size = (bytes_of[i] + FAKE_GRANULE - 1) / FAKE_GRANULE * FAKE_GRANULE;
+        char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fds[i], 0);
+        if (at == MAP_FAILED)
+            _exit(1);
+        played.slots[slot][i] =
+            at + memory_offset(size, bytes_of[i], end ? MEMORY_END : MEMORY_START);
+    }
+}
+
+static void run_plan(json_int_t slot)
+{
+    void **t = played.slots[slot];
+    played.runs++;
+    multiply(t[0], t[1], t[2], false);
+    if (played.behaviour == WRITES_ZEROES)
+        memset(t[2], 0, bytes_of[2]);
+    if (played.behaviour == WRITES_BESIDE)
+        memset((char *)t[2] - 2, 0, 2);
+    if (played.behaviour == VARIES)
+        ((uint8_t *)t[2])[0] ^= played.runs & 1;
+}
+
+static void do_launch(const json_t *request)
+{
+    const char *side = json_string_value(json_object_get(request, "side"));
+    json_int_t slot = json_integer_value(json_object_get(request, "slot"));
+    bool candidate = !strcmp(side, "candidate");
+    if (candidate && played.behaviour == NEVER_ENDS)
+        pause();
+    if (candidate && played.behaviour == WRITES_AN_INPUT && !played.writable) {
+        fault("illegal_access");
+        return;
+    }
+    if (candidate && played.behaviour == WRITES_AN_INPUT)
+        memset(played.slots[slot][1], 0, 2);
+    if (candidate)
+        run_plan(slot);
+    else
+        multiply(played.slots[slot][0], played.slots[slot][1], played.slots[slot][2], false);
+    say(FRAME_RESULT, json_pack("{s:b, s:f, s:[]}", "ok", 1, "us", 1.0, "captured"));
+}
+
+/* One run of the candidate in a batch, and the samples behind it. */
+static void run_timed(json_int_t slot, const json_t *request, struct buf *samples)
+{
+    char picked[WIRE_SAMPLES * 2];
+    if (played.behaviour != LATE)
+        run_plan(slot);
+    if (played.behaviour == WRONG_WHEN_TIMED && slot == 1)
+        memset(played.slots[slot][2], 0, 2 * N);
+    fake_sample(played.slots[slot][2], M * N,
+                (uint64_t)json_integer_value(json_object_get(request, "sample_first")),
+                (uint64_t)json_integer_value(json_object_get(request, "sample_step")), 2, picked,
+                WIRE_SAMPLES);
+    buf_add(samples, picked, sizeof(picked));
+}
+
+static void do_batch(const json_t *request)
+{
+    const json_t *order = json_object_get(request, "order");
+    size_t untimed = (size_t)json_integer_value(json_object_get(request, "untimed"));
+    struct buf samples;
+    json_t *us = json_array();
+    buf_init(&samples, LIMIT_CAPTURE);
+    for (size_t i = 0; i < json_array_size(order); i++) {
+        const json_t *entry = json_array_get(order, i);
+        json_int_t slot = json_integer_value(json_array_get(entry, 1));
+        bool candidate = !strcmp(json_string_value(json_array_get(entry, 0)), "c");
+        double candidate_us = played.behaviour == IMPOSSIBLY_FAST ? 1e-6
+                              : played.behaviour == SLOW          ? 100
+                                                                  : 10;
+        if (i < untimed)
+            continue;
+        if (candidate)
+            run_timed(slot, request, &samples);
+        json_array_append_new(us, json_real(candidate ? candidate_us : 12));
+    }
+    for (size_t i = 0; played.behaviour == LATE && i < json_array_size(order); i++)
+        run_plan(json_integer_value(json_array_get(json_array_get(order, i), 1)));
+    if (played.behaviour == DIES_WHEN_TIMED)
+        raise(SIGKILL);
+    wire_send(WIRE_FD, FRAME_CAPTURE, samples.data, samples.len, NULL, 0, ANSWER_MS, NULL);
+    buf_release(&samples);
+    say(FRAME_RESULT, json_pack("{s:b, s:o}", "ok", 1, "us", us));
+}
+
+static void do_floor(const json_t *request)
+{
+    json_t *us = json_array();
+    for (json_int_t i = json_integer_value(json_object_get(request, "count")); i > 0; i--)
+        json_array_append_new(us, json_real(1));
+    say(FRAME_RESULT, json_pack("{s:b, s:o}", "ok", 1, "us", us));
+}
+
+static void serve(struct wire_message *m)
+{
+    const char *op = json_string_value(json_object_get(m->json, "op"));
+    if (!strcmp(op, "slot"))
+        map_slot(m);
+    if (!strcmp(op, "launch"))
+        do_launch(m->json);
+    else if (!strcmp(op, "batch"))
+        do_batch(m->json);
+    else if (!strcmp(op, "floor"))
+        do_floor(m->json);
+    else if (!strcmp(op, "plan"))
+        say(FRAME_RESULT,
+            json_pack("{s:b, s:s, s:i, s:[f]}", "ok", 1, "choice", "ab", "chosen", 0, "us", 12.0));
+    else if (!strcmp(op, "count"))
+        say(FRAME_RESULT,
+            json_pack("{s:b, s:b, s:{s:{s:i, s:i}}, s:f, s:n}", "ok", 1, "executed", 1, "families",
+                      "gmma", "warps", 4, "threads", 128, "tensor_share", 1.0, "reason"));
+    else
+        say(FRAME_RESULT, json_pack("{s:b}", "ok", 1));
+}
+
+static int play(const char *role, int behaviour)
+{
+    struct wire_message m;
+    played.behaviour = (enum behaviour)behaviour;
+    if (behaviour == NO_VERIFIER && !strcmp(role, "verifier")) {
+        say(FRAME_EVENT, json_pack("{s:s, s:s}", "kind", "failed", "detail", "no counters here"));
+        return 1;
+    }
+    json_t *baseline = behaviour == WITHOUT_BASELINE
+                           ? json_null()
+                           : json_pack("{s:s, s:s}", "name", "cuBLAS", "version", "13.1.0");
+    say(FRAME_EVENT, json_pack("{s:s, s:[s], s:o}", "kind", "ready", "sandbox", "seccomp",
+                               "baseline", baseline));
+    while (wire_receive(WIRE_FD, &m, LIMIT_FRAME, ANSWER_MS, NULL) == ERR_NONE) {
+        if (m.kind == FRAME_REQUEST)
+            serve(&m);
+        wire_message_release(&m);
+    }
+    return 0;
+}
+
+/* ---- the keeper ---- */
+
+static struct keeper_process process;
+
+static void oracle(void **arguments)
+{
+    multiply(fake_at(*(CUdeviceptr *)arguments[0]), fake_at(*(CUdeviceptr *)arguments[1]),
+             fake_at(*(CUdeviceptr *)arguments[2]), true);
+}
+
+/* A keeper on the fake device; its oracle is compiled already. */
+static void open_keeper(enum behaviour behaviour, int owner[2])
+{
+    struct fault f = {0};
+    char name[40];
+    process = (struct keeper_process){0};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, owner), 0);
+    process.control = owner[0];
+    assert_int_equal(registry_load(&process.registry, home_dir(), &f), ERR_NONE);
+    process.gpu = (struct keeper_gpu){.ordinal = (int)behaviour,
+                                      .device.granule = FAKE_GRANULE,
+                                      .arch = archs_find(&process.registry.archs, "sm_90a"),
+                                      .flops_per_s = 1e15,
+                                      .bytes_per_s = 4e12};
+    fake_driver(&process.gpu.kernels, oracle);
+    snprintf(name, sizeof(name), "test-%ld", (long)getpid());
+    assert_int_equal(device_lock_open(&process.gpu.lock, name, &f), ERR_NONE);
+    assert_int_equal(
+        keeper_cache_init(&process.cache, &process.gpu, &process.registry.problems, &f), ERR_NONE);
+    struct oracle_code *code = &process.cache.codes[0];
+    *code = (struct oracle_code){.problem = &process.registry.problems.items[0],
+                                 .symbols = json_pack("{s:s}", "gemm_oracle", "gemm_oracle")};
+    buf_init(&code->cubin, LIMIT_CUBIN);
+    buf_adds(&code->cubin, "cubin");
+    keeper_spares_init(&process.spares, (int)behaviour);
+}
+
+static void remove_lock(const char *what)
+{
+    char path[80];
+    snprintf(path, sizeof(path), "/tmp/ptxbench-gpu-test-%ld.%s", (long)getpid(), what);
+    unlink(path);
+}
+
+static void close_keeper(int owner[2])
+{
+    keeper_spares_stop(&process.spares);
+    keeper_cache_release(&process.cache);
+    fake_free(process.gpu.kernels.counts);
+    fake_free(process.gpu.kernels.places);
+    device_lock_close(&process.gpu.lock);
+    registry_release(&process.registry);
+    close(owner[0]);
+    close(owner[1]);
+}
+
+/* ---- its client, in a thread ---- */
+
+enum { OPEN, CHECK, TIME, VERIFY, OPERATIONS };
+static const char *const names[] = {"open", "check", "time", "verify"};
+
+struct client {
+    int fd, last;
+    json_t *results[OPERATIONS]; /* NULL: not reached */
+    size_t progress;
+};
+
+static json_t *receive(struct client *c)
+{
+    for (;;) {
+        struct wire_message m;
+        json_t *result = NULL;
+        bool ok = wire_receive(c->fd, &m, LIMIT_FRAME, ANSWER_MS, NULL) == ERR_NONE;
+        c->progress += ok && m.kind == FRAME_EVENT;
+        if (ok && m.kind == FRAME_RESULT)
+            result = json_incref(m.json);
+        wire_message_release(&m);
+        if (result || !ok)
+            return result;
+    }
+}
+
+static void *client(void *arg)
+{
+    struct client *c = arg;
+    bool going = true;
+    for (int i = OPEN; going && i <= c->last; i++) {
+        json_t *request = json_pack(
+            "{s:s, s:i, s:s, s:s, s:s, s:{}, s:{s:[{s:s, s:[i], s:[i], s:[]}]}}", "op", names[i],
+            "ms", RUN_MS, "problem", "gemm", "workload", "tiny", "arch", "sm_90a", "symbols",
+            "launch", "launches", "kernel", "k", "grid", 1, "block", 32, "args");
+        wire_send_json(c->fd, FRAME_REQUEST, request, NULL, 0, ANSWER_MS, NULL);
+        json_decref(request);
+        if (i == OPEN)
+            wire_send(c->fd, FRAME_CUBIN, "cubin", 5, NULL, 0, ANSWER_MS, NULL);
+        c->results[i] = receive(c);
+        const char *verdict = json_string_value(json_object_get(c->results[i], "verdict"));
+        going = verdict && !strcmp(verdict, "PASSED");
+    }
+    close(c->fd);
+    return NULL;
+}
+
+/* One submission on the keeper that is open. */
+static void submit(struct client *c, int last)
+{
+    int ends[2];
+    pthread_t thread;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    *c = (struct client){.fd = ends[1], .last = last};
+    assert_int_equal(pthread_create(&thread, NULL, client, c), 0);
+    keeper_job_run(&process, ends[0]);
+    pthread_join(thread, NULL);
+}
+
+static void client_release(struct client *c)
+{
+    for (int i = 0; i < OPERATIONS; i++)
+        json_decref(c->results[i]);
+}
+
+static const json_t *member(const struct client *c, int operation, const char *name)
+{
+    return json_object_get(c->results[operation], name);
+}
+
+static void expect(const struct client *c, int operation, const char *verdict, const char *words)
+{
+    const char *got = json_string_value(member(c, operation, "verdict"));
+    const char *detail = json_string_value(member(c, operation, "detail"));
+    assert_non_null(got);
+    if (strcmp(got, verdict) != 0 || !strstr(detail, words))
+        fail_msg("%s: %s (%s) instead of %s (%s)", names[operation], got, detail, verdict, words);
+    if (operation < VERIFY && strcmp(verdict, "PASSED") != 0)
+        assert_null(c->results[operation + 1]);
+}
+
+/* A submission of that behaviour on a keeper of its own, up to `last`, which gives that verdict. */
+static void behaves(enum behaviour behaviour, int last, const char *verdict, const char *words,
+                    struct client *c)
+{
+    int owner[2];
+    open_keeper(behaviour, owner);
+    submit(c, last);
+    close_keeper(owner);
+    expect(c, last, verdict, words);
+}
+
+/* ---- the tests ---- */
+
+static void an_honest_one_passes(void **state)
+{
+    (void)state;
+    struct client c;
+    behaves(HONEST, VERIFY, "PASSED", "", &c);
+    const json_t *check = member(&c, CHECK, "check"), *timing = member(&c, TIME, "timing");
+    assert_true(json_is_true(json_object_get(check, "paper")));
+    assert_true(json_is_true(json_object_get(check, "strict")));
+    assert_int_equal(json_array_size(json_object_get(check, "trials")), 2);
+    assert_int_equal(json_array_size(json_object_get(check, "baseline")), 1);
+    assert_int_equal(json_array_size(member(&c, CHECK, "seeds")), 2);
+    assert_int_equal(json_integer_value(member(&c, CHECK, "flags")), 0);
+    assert_float_equal(json_number_value(json_object_get(member(&c, TIME, "speedup"), "value")),
+                       1.2, 1e-4);
+    assert_int_equal(json_integer_value(json_object_get(timing, "blocks")), 33);
+    assert_int_equal(json_integer_value(json_object_get(timing, "batches")), 5);
+    assert_true(json_is_true(json_object_get(member(&c, VERIFY, "target"), "executed")));
+    assert_string_equal(json_string_value(json_array_get(member(&c, VERIFY, "sandbox"), 0)),
+                        "seccomp");
+    assert_int_equal(c.progress, 2 + 4);
+    client_release(&c);
+}
+
+static void no_published_seed_is_used_again(void **state)
+{
+    (void)state;
+    enum { TURNS = 7 };
+    int owner[2];
+    struct client c[TURNS];
+    struct fault f = {0};
+    json_t *seen = json_object();
+    open_keeper(HONEST, owner);
+    for (size_t i = 0; i < TURNS; i++) {
+        submit(&c[i], CHECK);
+        expect(&c[i], CHECK, "PASSED", "");
+        const json_t *seeds = member(&c[i], CHECK, "seeds");
+        for (size_t n = 0; n < json_array_size(seeds); n++)
+            json_object_set_new(seen, json_string_value(json_array_get(seeds, n)), json_true());
+        if (i % 2)
+            assert_int_equal(keeper_cache_renew(&process.cache, &f), ERR_NONE);
+    }
+    assert_int_equal(json_object_size(seen), 2 * TURNS);
+    assert_int_equal(process.cache.count, 1); /* the workload stayed */
+    close_keeper(owner);
+    for (size_t i = 0; i < TURNS; i++)
+        client_release(&c[i]);
+    json_decref(seen);
+}
+
+static void wrong_outputs_are_found(void **state)
+{
+    (void)state;
+    struct client c;
+    behaves(WRITES_ZEROES, CHECK, "INCORRECT_NUMERICAL", "elements are wrong on normal inputs", &c);
+    assert_true(json_is_false(json_object_get(member(&c, CHECK, "check"), "paper")));
+    client_release(&c);
+    behaves(WRONG_WHEN_TIMED, TIME, "INCORRECT_NUMERICAL", "while it was timed", &c);
+    client_release(&c);
+    behaves(LATE, TIME, "INCORRECT_NUMERICAL", "were written later", &c);
+    client_release(&c);
+    behaves(VARIES, CHECK, "PASSED", "", &c);
+    assert_true(json_integer_value(member(&c, CHECK, "flags")) & FLAG_nondeterministic);
+    client_release(&c);
+}
+
+static void bad_accesses_are_laid_to_a_tensor(void **state)
+{
+    (void)state;
+    struct client c;
+    behaves(WRITES_BESIDE, CHECK, "RUNTIME_ERROR", "ahead of tensor C", &c);
+    const json_t *found = json_array_get(member(&c, CHECK, "faults"), 0);
+    assert_string_equal(json_string_value(json_object_get(found, "tensor")), "C");
+    assert_int_equal(json_integer_value(json_object_get(found, "distance")), -1);
+    client_release(&c);
+    behaves(WRITES_AN_INPUT, CHECK, "RUNTIME_ERROR", "it writes to tensor B, which is an input",
+            &c);
+    found = json_array_get(member(&c, CHECK, "faults"), 0);
+    assert_string_equal(json_string_value(json_object_get(found, "kind")), "illegal_access");
+    assert_string_equal(json_string_value(json_object_get(found, "tensor")), "B");
+    client_release(&c);
+}
+
+static void times_are_judged(void **state)
+{
+    (void)state;
+    struct client c;
+    behaves(IMPOSSIBLY_FAST, TIME, "IMPLAUSIBLE", "at best", &c);
+    client_release(&c);
+    behaves(SLOW, TIME, "PASSED", "", &c);
+    assert_int_equal(json_integer_value(json_object_get(member(&c, TIME, "timing"), "blocks")), 2);
+    client_release(&c);
+}
+
+static void what_is_missing_is_said(void **state)
+{
+    (void)state;
+    struct client c;
+    behaves(WITHOUT_BASELINE, TIME, "INFRA_ERROR", "there is no baseline", &c);
+    assert_true(json_is_true(json_object_get(member(&c, CHECK, "check"), "paper")));
+    client_release(&c);
+    behaves(NO_VERIFIER, VERIFY, "PASSED", "", &c);
+    const json_t *target = member(&c, VERIFY, "target");
+    assert_true(json_is_null(json_object_get(target, "executed")));
+    assert_non_null(
+        strstr(json_string_value(json_object_get(target, "reason")), "no counters here"));
+    client_release(&c);
+}
+
+static void a_runner_costs_one_submission(void **state)
+{
+    (void)state;
+    struct client c;
+    behaves(NEVER_ENDS, CHECK, "TIMEOUT", "one run of the plan did not end within 1000 ms", &c);
+    client_release(&c);
+    behaves(DIES_WHEN_TIMED, TIME, "INFRA_ERROR", "", &c);
+    client_release(&c);
+    int owner[2];
+    open_keeper(NEVER_ENDS, owner);
+    for (int i = 0; i < 2; i++) { /* the same keeper serves on */
+        submit(&c, CHECK);
+        expect(&c, CHECK, "TIMEOUT", "");
+        client_release(&c);
+    }
+    close_keeper(owner);
+}
+
+/* What is asked wrongly is refused; nothing of it reaches a runner. */
+static void requests_out_of_turn_are_refused(void **state)
+{
+    (void)state;
+    int owner[2];
+    struct client c;
+    open_keeper(HONEST, owner);
+    for (int i = 0; i < 2; i++) {
+        int ends[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        json_t *request = i ? json_pack("{s:s}", "op", "check")
+                            : json_pack("{s:s, s:s, s:s, s:s}", "op", "open", "problem", "gemm",
+                                        "workload", "huge", "arch", "sm_90a");
+        wire_send_json(ends[1], FRAME_REQUEST, request, NULL, 0, ANSWER_MS, NULL);
+        wire_send(ends[1], FRAME_CUBIN, "x", 1, NULL, 0, ANSWER_MS, NULL);
+        json_decref(request);
+        keeper_job_run(&process, ends[0]);
+        c = (struct client){.fd = ends[1], .results = {receive(&(struct client){.fd = ends[1]})}};
+        expect(&c, OPEN, "INFRA_ERROR", i ? "no check here" : "no such workload");
+        client_release(&c);
+        close(ends[1]);
+    }
+    close_keeper(owner);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    int device = as_gpu_device(argc, argv);
+    if (device >= 0)
+        return play(argv[1], device);
+    if (!tiny_home_make())
+        return 1;
+    as_gpu_make();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_honest_one_passes),
+        cmocka_unit_test(no_published_seed_is_used_again),
+        cmocka_unit_test(wrong_outputs_are_found),
+        cmocka_unit_test(bad_accesses_are_laid_to_a_tensor),
+        cmocka_unit_test(times_are_judged),
+        cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(a_runner_costs_one_submission),
+        cmocka_unit_test(requests_out_of_turn_are_refused),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    remove_lock("lock");
+    remove_lock("turn");
+    as_gpu_remove();
+    tiny_home_remove();
+    return failed;
+}
+#else
+#include <stdio.h>
+
+int main(void)
+{
+    printf("1..0 # SKIP built without the headers of CUDA\n");
+    return 0;
+}
+#endif
