@@ -10,6 +10,7 @@ unit   dev      ^(unit|fuzz)/
 t      dev      ^t/
 fuzz   fuzz     ^fuzz/
 whole  release  ^whole/
+web    release  ^web/
 '
 
 # ./dev test                everything
@@ -18,7 +19,7 @@ cmd_test()
 {
     local kind preset pattern wanted failed=() logs=() status=0
     local -A ready=()
-    [ $# -gt 0 ] || set -- style unit t fuzz whole
+    [ $# -gt 0 ] || set -- style unit t fuzz whole web
     for wanted in "$@"; do
         grep -q "^${wanted%%/*} " <<<"$TESTS" || die "there are no tests of kind ${wanted%%/*}; see dev.d/test.sh"
     done
@@ -50,6 +51,7 @@ cmd_test()
 build_for_tests()
 {
     if [ "$1" = release ]; then
+        page_modules test
         build_release fake-keeper
     else
         build_preset "$1"

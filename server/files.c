@@ -6,10 +6,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "core/text.h"
 #include "core/util.h"
+#include "server/compress.h"
 #include "server/service.h"
 
 enum { FILES = 256, FILE_NAME = 128, FILE_BYTES = 2 * MIB, TAG_DIGITS = 16 };
@@ -88,29 +88,6 @@ static void tag(struct body *b, const char *hex, const char *encoding)
     snprintf(b->etag, sizeof(b->etag), "\"%.*s%s\"", TAG_DIGITS, hex, encoding);
 }
 
-/* The gzip form of `plain`; none where it is not smaller. */
-static enum err compress_body(const struct body *plain, struct body *gzip, struct fault *f)
-{
-    enum { GZIP_WINDOW = 15 + 16, MEMORY = 8 };
-    z_stream z = {.next_in = (unsigned char *)plain->data, .avail_in = (unsigned)plain->len};
-    if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY) !=
-        Z_OK)
-        return fault_set(f, ERR_NO_MEMORY, "cannot compress the page");
-    size_t most = deflateBound(&z, (unsigned long)plain->len);
-    char *out = malloc(most);
-    z.next_out = (unsigned char *)out;
-    z.avail_out = (unsigned)most;
-    bool done = out && deflate(&z, Z_FINISH) == Z_STREAM_END;
-    deflateEnd(&z);
-    if (!done || z.total_out >= plain->len) {
-        free(out);
-        return done ? ERR_NONE : fault_set(f, ERR_NO_MEMORY, "cannot compress the page");
-    }
-    gzip->data = out;
-    gzip->len = z.total_out;
-    return ERR_NONE;
-}
-
 /* Takes the bytes of `b` under this address. */
 static enum err keep_file(struct files *files, const char *name, struct buf *b, struct fault *f)
 {
@@ -129,7 +106,8 @@ static enum err keep_file(struct files *files, const char *name, struct buf *b, 
     sha256_hex(file->plain.data, file->plain.len, hex);
     tag(&file->plain, hex, "");
     tag(&file->gzip, hex, "-gz");
-    return compress_body(&file->plain, &file->gzip, f);
+    return compress_bytes(file->plain.data, file->plain.len, COMPRESS_BEST, &file->gzip.data,
+                          &file->gzip.len, f);
 }
 
 static enum err load_one(struct files *files, const char *folder, const char *prefix,
@@ -265,8 +243,7 @@ enum err files_get(struct request *r)
     const struct file *file = find(r->service->files, &r->url);
     if (!file)
         return fault_set(&r->fault, ERR_NOT_FOUND, "there is no such file");
-    const char *accepts = r->headers.accept_encoding;
-    bool gzip = file->gzip.data && accepts && field_accept_weight(accepts, "gzip") > 0;
+    bool gzip = file->gzip.data && compress_wanted(r);
     const struct body *body = gzip ? &file->gzip : &file->plain;
     if (gzip)
         answer_header(r, "Content-Encoding", "gzip");

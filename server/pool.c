@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "server/auth.h"
+#include "server/compress.h"
 #include "server/hub.h"
 #include "server/routes.h"
 
@@ -144,6 +145,8 @@ static void serve(struct pool *p, struct link *l, struct request *r)
     r->busy_ms += now_ms() - r->queued_ms;
     if (e)
         answer_problem(r, e);
+    else if (!r->again)
+        compress_answer(r);
     finished(p);
     if (!e && r->again)
         hub_park(p->service->hub, r);

@@ -103,16 +103,16 @@ export function eventReader(take) {
   };
 }
 
-// Follows a submission to its end: changed(kind, data) for each event, connected(bool) for the line. It goes on
-// where it was after a lost connection and after the page was hidden, during which it is closed.
+// Follows a submission until the caller stops it: changed(kind, data) for each event, connected(bool) for the line.
+// It goes on where it was after a lost connection and after the page was hidden, during which it is closed.
 export function follow(id, changed, connected = () => {}) {
-  let last = '', ended = false, failures = 0, timer = 0, abort = null;
+  let last = '', ended = false, failures = 0, timer = 0, abort = null, complete = false;
   const take = ({ id: seq, event, data }) => {
     last = seq || last;
     failures = 0;
     connected(true);
+    complete = data.state === 'done'; // the server ends the stream then
     changed(event, data);
-    if (data.state === 'done') stop();
   };
   const open = async () => {
     clearTimeout(timer);
@@ -129,7 +129,7 @@ export function follow(id, changed, connected = () => {}) {
     } catch { /* closed by us, or lost: both are handled below */ }
     if (abort === mine) abort = null;
     if (ended || document.hidden) return;
-    connected(false);
+    connected(complete);
     timer = setTimeout(open, Math.min(10000, 500 * 2 ** failures++));
   };
   const close = () => { abort?.abort(); abort = null; };

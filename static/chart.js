@@ -42,7 +42,7 @@ export function Chart({ title, label, draw, keys }) {
       plot.destroy();
     };
   }, keys);
-  return html`<figure class="chart"><h3>${title}</h3><div ref=${at} role="img" aria-label=${label}></div></figure>`;
+  return html`<figure class="chart"><figcaption>${title}</figcaption><div ref=${at} role="img" aria-label=${label}></div></figure>`;
 }
 
 export function axis(more) {
@@ -132,10 +132,10 @@ export function Roofline({ title, label, peak, bandwidth, points }) {
     const roof = xs.map((x) => Math.min(peak, x * bandwidth) / 1e12);
     const data = [xs, roof, ...points.map((p) => xs.map((x) => (x === p.intensity ? p.flops / 1e12 : null)))];
     return { data, options: { legend: { show: false },
-      scales: { x: { time: false, distr: 3 }, y: { distr: 3, range: (u, a, b) => [Math.min(a, roof[0]) / 2, b * 2] } },
+      scales: { x: { time: false, distr: 3 }, y: { distr: 3, range: (u, a, b) => [10 ** Math.floor(Math.log10(a)), 10 ** Math.ceil(Math.log10(b))] } },
       axes: [axis({ label: 'FLOP per byte of memory traffic' }), axis({ size: 54, label: 'TFLOP/s' })],
-      series: [{}, { stroke: ink('quiet'), width: 2 },
-        ...points.map((p) => ({ label: p.name, stroke: ink(p.colour), points: { show: true, size: 11, fill: ink(p.colour) }, paths: () => null }))] } };
+      series: [{}, { stroke: ink('quiet'), width: 2, points: { show: false } },
+        ...points.map((p) => ({ label: p.name, stroke: ink(p.colour), points: { show: true, size: p.size, width: 2, fill: p.hollow ? ink('ground') : ink(p.colour) }, paths: () => null }))] } };
   };
   return html`<${Chart} ...${{ title, label, draw, keys: [points] }} />`;
 }

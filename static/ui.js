@@ -69,8 +69,10 @@ export function Facts({ rows }) {
   return html`<dl class="facts">${shown.map(([name, value, cls]) => html`<div><dt>${name}</dt><dd class=${cls}>${value}</dd></div>`)}</dl>`;
 }
 
-export function Section({ title, id, tools, children }) {
-  return html`<section id=${id} aria-label=${title}><div class="head"><h2>${title}</h2>${tools}</div>${children}</section>`;
+const slug = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+
+export function Section({ title, id = slug(title), tools, children }) {
+  return html`<section id=${id}><div class="head"><h2>${title}</h2>${tools}</div>${children}</section>`;
 }
 
 // ---- tables ----
@@ -85,7 +87,7 @@ export const csvOf = (columns, rows) => [columns.map((c) => c.csv || c.head), ..
   .map((line) => line.map(csvField).join(',')).join('\r\n') + '\r\n';
 
 export function CsvButton({ name, columns, rows }) {
-  const file = `${name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '')}.csv`;
+  const file = `${slug(name)}.csv`;
   return html`<button type="button" class="small" aria-label=${`${name} as CSV`}
     onClick=${() => save(new Blob([csvOf(columns, rows)], { type: 'text/csv' }), file)}>CSV</button>`;
 }

@@ -24,7 +24,7 @@ export default function Diff({ captures: [a, b] }) {
   const pair = useData([`/v1/submissions/${a}`, `/v1/submissions/${b}`]);
   return html`<h1>Difference</h1><${Load} of=${pair}>${([left, right]) => html`
     <${Table} name="The two" bare columns=${[
-      { head: '', value: (r) => r.side }, { head: 'Submission', cls: 'who', value: (r) => nameOf(r.s), cell: (r) => html`<a href=${`/submissions/${r.s.id}`}>${nameOf(r.s)}</a>` },
+      { head: 'Side', value: (r) => r.side }, { head: 'Submission', cls: 'who', value: (r) => nameOf(r.s), cell: (r) => html`<a href=${`/submissions/${r.s.id}`}>${nameOf(r.s)}</a>` },
       { head: 'Verdict', value: (r) => r.s.verdict, cell: (r) => html`<${Verdict} of=${r.s} />` },
       { head: 'Speedup', num: true, value: (r) => r.s.speedup?.value, cell: (r) => times(r.s.speedup?.value) },
       { head: 'When', value: (r) => r.s.created_at, cell: (r) => html`<${When} at=${r.s.created_at} />` },

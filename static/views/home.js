@@ -8,7 +8,7 @@ import { link, useQuery } from '../router.js';
 import { Badge, html, Load, Section, Select, Table, Target, targetWord } from '../ui.js';
 
 const TURNS = 8;
-const LIMIT = 1000;
+const FIRST = 100, MOST = 1000;
 
 // Fills what the address leaves open.
 function choose(query, { problems, archs, cells, file }) {
@@ -17,7 +17,8 @@ function choose(query, { problems, archs, cells, file }) {
   const known = problems.find((p) => p.name === problem);
   const published = [...new Set(cells.filter((c) => c.problem === problem).map((c) => c.workload))];
   const workloads = [...new Set([...(known?.workload_names || []), ...published])];
-  const preferred = known?.default_workload || file.problems.find((p) => p.name === problem)?.workload || workloads[0];
+  const onCpu = query.device === 'cpu' || query.device === 'ptxvm';
+  const preferred = (onCpu && known?.cpu_workload) || known?.default_workload || file.problems.find((p) => p.name === problem)?.workload || workloads[0];
   const workload = workloads.includes(query.workload) ? query.workload : preferred;
   const arch = archs.some((a) => a.name === query.arch) ? query.arch
     : (archs.find((a) => a.name === 'sm_90a') || archs[0]).name;
@@ -44,7 +45,7 @@ function Choices(all) {
   const { query, set, cells, file, archs } = all;
   const choice = choose(query, all);
   const { problem, workload, arch, device } = choice;
-  const path = choice.listed && link('/v1/leaderboard', { problem, workload, arch, device, limit: LIMIT });
+  const path = choice.listed && link('/v1/leaderboard', { problem, workload, arch, device, limit: query.all ? MOST : FIRST });
   const board = useData(path || null, { every: 15000 });
   const here = cells.filter((c) => archOf(c.device_model, file, archs) === arch);
   const entries = (choice.listed ? board.data?.items || [] : []).map(rowOfEntry);
@@ -53,7 +54,7 @@ function Choices(all) {
     ...here.filter((c) => c.problem === problem && c.workload === workload && (!device || c.device_model === device))
       .map((c) => rowOfCell(c, TURNS)), ...entries]);
   const pick = (name) => (value) => set(name === 'problem' ? { problem: value, workload: '' }
-    : name === 'arch' ? { arch: value, device: '' } : { [name]: value });
+    : name === 'arch' ? { arch: value, device: '' } : name === 'device' ? { device: value, workload: '' } : { [name]: value });
   return html`<form class="row" aria-label="What to show" onSubmit=${(e) => e.preventDefault()}>
       <${Select} label="Problem" value=${problem} options=${choice.names.map((n) => [n, problemTitle(n)])} onChange=${pick('problem')} />
       <${Select} label="Workload" value=${workload} options=${choice.workloads} onChange=${pick('workload')} />
@@ -66,6 +67,7 @@ function Choices(all) {
       cells=${here.filter((c) => !device || c.device_model === device)} local=${entries} workloads=${file.problems} /><//>
     <${Section} title=${`Board: ${problemTitle(problem)} ${workload} on ${arch}`} id="board">
       ${choice.listed && !board.data ? html`<${Load} of=${board} />` : html`<${Board} rows=${rows} choice=${choice} />`}<//>
+    ${entries.length === FIRST && !query.all && html`<p><button type="button" onClick=${() => set({ all: 1 }, { replace: true })}>Show all entries</button></p>`}
     <p class="quiet">Published: ${file.source} (${file.date}). ${file.note}</p>`;
 }
 
@@ -75,11 +77,11 @@ function Board({ rows, choice }) {
   const columns = [
     { head: '#', csv: 'rank', num: true, cls: 'rank', value: (r) => r.rank },
     { head: 'Who', value: (r) => r.who, cls: 'who', cell: (r) => html`<${Who} row=${r} />` },
-    timed && { head: html`Speedup`, csv: 'speedup', cls: 'bar', value: (r) => r.speedup, cell: (r) => html`<${Bar} row=${r} most=${most} />` },
+    timed && { head: 'Speedup', csv: 'speedup', cls: 'bar', value: (r) => r.speedup, cell: (r) => html`<${Bar} row=${r} most=${most} />` },
     { csv: 'ci95_low', cell: null, value: (r) => r.ci95?.[0] }, { csv: 'ci95_high', cell: null, value: (r) => r.ci95?.[1] },
     timed && { head: 'ms', num: true, cls: 'wide-only', value: (r) => r.us && r.us / 1000, cell: (r) => msOfUs(r.us) },
     !timed && { head: 'Thread instructions', num: true, value: (r) => r.instructions, cell: (r) => number(r.instructions) },
-    { head: 'Executed', csv: 'target_executed', value: (r) => targetWord(r.executed), cell: (r) => html`<${Target} executed=${r.executed} />` },
+    { head: html`<span class="wide-only">Executed</span><span class="narrow-only">Exec.</span>`, csv: 'target_executed', value: (r) => targetWord(r.executed), cell: (r) => html`<${Target} executed=${r.executed} />` },
     { head: `Correct, T = ${TURNS}`, csv: 'correct_percent', num: true, cls: 'wide-only', value: (r) => r.correct,
       cell: (r) => (r.correct === null ? DASH : html`<span title=${r.correctOf}>${percent(r.correct)}</span>`) },
     { head: 'Device', cls: 'wide-only', value: (r) => r.device_model, cell: (r) => deviceTitle(r.device_model) },

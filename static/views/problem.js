@@ -36,7 +36,7 @@ function Rules({ problem: p, baseline }) {
 
 function Workloads({ problem: p }) {
   const columns = [{ head: 'Workload', value: (w) => w.name, cell: (w) => html`<a href=${link('/', { problem: p.name, workload: w.name })}>${w.name}</a>` },
-    { head: '', csv: 'paper', value: (w) => (w.paper ? 'paper' : ''), cell: (w) => [w.paper && html`<${Badge}>paper<//>`, w.name === p.default_workload && html` <${Badge} kind="good">default<//>`, w.name === p.cpu_workload && html` <${Badge}>cpu<//>`] },
+    { head: 'Role', csv: 'paper', value: (w) => (w.paper ? 'paper' : ''), cell: (w) => [w.paper && html`<${Badge}>paper<//>`, w.name === p.default_workload && html` <${Badge} kind="good">default<//>`, w.name === p.cpu_workload && html` <${Badge}>cpu<//>`] },
     ...p.axes.map((a) => ({ head: a, num: true, value: (w) => w.axes[a], cell: (w) => number(w.axes[a]) })),
     { head: 'GFLOP', num: true, value: (w) => evaluate(p.flops, w.axes) / 1e9, cell: (w) => number(evaluate(p.flops, w.axes) / 1e9) },
     { head: 'Traffic', csv: 'bytes', num: true, value: (w) => evaluate(p.bytes, w.axes), cell: (w) => bytes(evaluate(p.bytes, w.axes)) }];

@@ -41,7 +41,7 @@ function Numbers({ report, submission }) {
     <${Table} name="Times" bare columns=${[{ head: 'µs', value: (r) => r.name }, us('median', 'Median'), us('mean', 'Mean'), us('first', 'First of a batch'), us('rest', 'Others')]} rows=${rows} />
     <${Facts} rows=${[['Blocks', t.blocks && `${number(t.blocks)} in ${number(t.batches)} batches`], ['Input and output slots', t.slots && number(t.slots)],
       ['Empty kernel', t.floor_us && `${number(t.floor_us)} µs`], ['Share of the roofline', typeof t.roofline_share === 'number' && share(t.roofline_share)]]} />
-    <div class="charts">${blocks.length > 1 && html`<${Histogram} title=${html`Launches: <i class="swatch c2"></i> candidate, <i class="swatch"></i> baseline`}
+    <div class="charts">${blocks.length > 1 && html`<${Histogram} title=${html`Launches: <i class="swatch accent"></i> candidate, <i class="swatch"></i> baseline`}
         label=${`Histogram of ${number(2 * blocks.length)} launches each of candidate and baseline`} series=${series} unit="µs" />`}
       <${RooflineOf} report=${report} /></div>
     ${t.launches?.length > 1 && html`<${Table} name="Launches of the plan" columns=${[{ head: 'Kernel', cls: 'wide mono', value: (l) => l.kernel }, { head: 'µs', num: true, value: (l) => l.us, cell: (l) => number(l.us) }]} rows=${t.launches} />`}
@@ -61,9 +61,9 @@ function RooflineOf({ report }) {
   const sms = report.environment?.num_sms || arch.num_sms;
   const peak = sms * arch.bf16_flops_per_cycle_per_sm * arch.max_clock_mhz * 1e6;
   if (!flops || !moved || !peak) return null;
-  const points = [{ name: 'candidate', colour: 'accent', intensity: flops / moved, flops: flops / (report.candidate_us * 1e-6) }];
-  if (report.baseline?.us) points.unshift({ name: 'baseline', colour: 'c0', intensity: flops / moved, flops: flops / (report.baseline.us * 1e-6) });
-  return html`<${Roofline} title="Roofline at the highest clock" peak=${peak} bandwidth=${arch.memory_bytes_per_s} points=${points}
+  const points = [{ name: 'candidate', colour: 'accent', size: 10, intensity: flops / moved, flops: flops / (report.candidate_us * 1e-6) }];
+  if (report.baseline?.us) points.unshift({ name: 'baseline', colour: 'c0', size: 16, hollow: true, intensity: flops / moved, flops: flops / (report.baseline.us * 1e-6) });
+  return html`<${Roofline} title=${html`Roofline at the highest clock: ● candidate, ○ baseline`} peak=${peak} bandwidth=${arch.memory_bytes_per_s} points=${points}
     label=${`${points.map((p) => `${p.name} ${number(p.flops / 1e12)} TFLOP/s`).join(', ')} of ${number(peak / 1e12)} TFLOP/s`} />`;
 }
 

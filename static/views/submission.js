@@ -2,7 +2,7 @@
 // One submission: what came of it at a glance, live while it runs, then every number of its report.
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
 import { call, follow } from '../api.js';
-import { bytes, deviceTitle, duration, number, problemTitle, share, shortId, times } from '../format.js';
+import { deviceTitle, duration, number, problemTitle, share, shortId, times } from '../format.js';
 import { link, navigate } from '../router.js';
 import { CopyLink, Facts, html, Loading, Notice, Select, targetWord, Verdict, When } from '../ui.js';
 import { Code, Report } from './report.js';
@@ -25,14 +25,18 @@ function useSubmission(id) {
     }
     return submission;
   }, [id]);
-  const watch = useCallback(() => follow(id, (kind, data) => {
-    if (kind === 'stage') set((was) => ({ ...was, progress: null, stages: { ...was.stages, [data.stage]: data } }));
-    else if (kind === 'progress') merge({ progress: data });
-    else {
-      if (kind === 'state' && data.state !== 'done') merge({ stages: {} });
-      load().catch(() => {});
-    }
-  }, (connected) => merge({ connected })), [id]);
+  // A stream begins with what is past, of earlier evaluations too: only the submission says that it is done.
+  const watch = useCallback(() => {
+    const stop = follow(id, (kind, data) => {
+      if (kind === 'stage') set((was) => ({ ...was, progress: null, stages: { ...was.stages, [data.stage]: data } }));
+      else if (kind === 'progress') merge({ progress: data });
+      else {
+        if (kind === 'state' && data.state !== 'done') merge({ stages: {} });
+        load().then((s) => s.state === 'done' && stop(), () => {});
+      }
+    }, (connected) => merge({ connected }));
+    return stop;
+  }, [id]);
   useEffect(() => {
     left.current = false;
     let stop = () => {};
@@ -88,7 +92,7 @@ function Summary({ s, report }) {
 function Stages({ s, stages, progress }) {
   const shown = STAGES.filter((name) => stages[name] || s.state !== 'done');
   const word = (stage) => (stage ? [stage.state, stage.wall_ms >= 0.05 && duration(stage.wall_ms)].filter(Boolean).join(' · ') : 'waits');
-  return html`<section aria-label="Stages" aria-live="polite"><div class="head"><h2>Stages</h2></div>
+  return html`<section id="stages" aria-live="polite"><div class="head"><h2>Stages</h2></div>
     <ol class="stages">${shown.map((name) => html`<li class=${stages[name]?.state || ''}><b>${name}</b><small>${word(stages[name])}</small>
       ${progress?.stage === name && html`<progress max=${progress.total} value=${progress.done} aria-label=${`${name}: ${progress.done} of ${progress.total}`}></progress>`}
       ${stages[name]?.detail && html`<small>${stages[name].detail}</small>`}</li>`)}</ol></section>`;
@@ -117,8 +121,8 @@ function Compare({ submission: s }) {
     set(items.filter((x) => x.id !== s.id));
   };
   if (!others) return html`<button type="button" onClick=${() => open().catch(() => set([]))}>Compare …</button>`;
-  if (!others.length) return html`<span class="quiet">nothing to compare with</span>`;
   const name = (x) => [x.label || shortId(x.id), x.verdict, x.speedup && times(x.speedup.value)].filter(Boolean).join(' · ');
-  return html`<${Select} label="Compare with" value="" options=${[['', 'choose'], ...others.map((x) => [x.id, name(x)])]}
-    onChange=${(other) => other && navigate(`/submissions/${s.id}/diff/${other}`)} />`;
+  const go = (other) => other && navigate(`/submissions/${s.id}/diff/${other}`);
+  return html`<${Select} label="Compare with" value="" options=${[['', 'choose'], ...others.map((x) => [x.id, name(x)])]} onChange=${go} />
+    <label>or its address<input placeholder="address or id" onInput=${(e) => go(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(e.target.value)?.[0])} /></label>`;
 }

@@ -50,4 +50,14 @@ like 'an entry stands there with its text escaped' "$(http GET '/board?problem=g
 like 'leads to its submission' "$(cat "$TMP/body")" "href=\"/submissions/$ID\""
 etag=$(header etag)
 is 'has a tag' "$(http GET '/board?problem=gemm&workload=small&arch=sm_90a' -H "If-None-Match: $etag")" 304
+
+# --- answers of the API, from 4 KiB on ---
+is 'a small answer is not compressed' "$(http GET '/v1/submissions?limit=200' -H 'Accept-Encoding: gzip') $(header content-encoding)" \
+    '200 '
+for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    post_ptx "label=number-$n"
+done
+is 'once it is large' "$(http GET '/v1/submissions?limit=200' -H 'Accept-Encoding: gzip') $(header content-encoding)" '200 gzip'
+is 'and is the same' "$(gzip -dc <"$TMP/body" | jq '.items | length')" 13
+is 'only for those who ask' "$(http GET '/v1/submissions?limit=200') $(header content-encoding) $(json '.items | length')" '200  13'
 done_testing
