@@ -3,6 +3,8 @@
  */
 #include "tests/unit/strangers.h"
 
+#include <math.h>
+
 #define EACH(count) for (uint32_t i = 0; i < (count); i++)
 
 /* ---- groups.cu ---- */
@@ -260,12 +262,88 @@ static void barriers(void **state)
     STRANGER_ROWS("barriers", rows);
 }
 
+/* ---- libraries.cu ---- */
+
+static void blocks(const uint32_t *in, uint32_t *out)
+{
+    uint32_t sum = 0;
+    memcpy(out, in, 512 * 4);
+    qsort(out, 512, 4, ascending);
+    EACH(128)
+    {
+        out[512 + i] = sum;
+        sum += in[i];
+    }
+    out[640] = sum;
+}
+
+/* Nearest value of a format without infinities, ties to even, clamped: sign, exponent, mantissa. */
+static uint32_t small_bits(double v, int exponents, int mantissas, double *value)
+{
+    uint32_t best = 0, all = 1u << (exponents + mantissas);
+    double nearest = 1e9;
+    int bias = (1 << (exponents - 1)) - 1;
+    for (uint32_t k = 0; k < all; k++) {
+        int e = (int)(k >> mantissas), m = (int)(k & ((1u << mantissas) - 1));
+        double x =
+            e ? ldexp(m + (1 << mantissas), e - bias - mantissas) : ldexp(m, 1 - bias - mantissas);
+        double distance = fabs(x - fabs(v));
+        if (distance < nearest || (distance == nearest && k % 2 == 0))
+            best = k, nearest = distance, *value = v < 0 ? -x : x;
+    }
+    return best | (v < 0 ? all : 0);
+}
+
+static void narrow(const uint32_t *in, uint32_t *out)
+{
+    EACH(64)
+    {
+        double v = (double)(in[i] % 64) * 0.25 - 8, a, b, c;
+        uint32_t ua = small_bits(v, 3, 2, &a), ub = small_bits(v, 2, 3, &b);
+        out[i] = ua | ub << 8 | small_bits(v, 2, 1, &c) << 16;
+        float sum = (float)(a + b + c);
+        memcpy(&out[64 + i], &sum, 4);
+        for (uint32_t k = 0; k < 8; k++)
+            out[128 + i] = out[128 + i] * 3 + in[8 * k + i % 8];
+    }
+}
+
+/* Philox 4x32-10 of Salmon et al. (2011): key is the seed, the counter's upper half the sequence.
+ */
+static void random_numbers(const uint32_t *in, uint32_t *out)
+{
+    EACH(64)
+    {
+        uint32_t c[4] = {0, 0, i, 0}, key[2] = {in[0], 0};
+        for (int round = 0; round < 10; round++) {
+            uint64_t p = UINT64_C(0xd2511f53) * c[0], q = UINT64_C(0xcd9e8d57) * c[2];
+            uint32_t next[4] = {(uint32_t)(q >> 32) ^ c[1] ^ key[0], (uint32_t)q,
+                                (uint32_t)(p >> 32) ^ c[3] ^ key[1], (uint32_t)p};
+            memcpy(c, next, sizeof c);
+            key[0] += 0x9e3779b9, key[1] += 0xbb67ae85;
+        }
+        memcpy(out + 4 * i, c, sizeof c);
+    }
+}
+
+static void libraries(void **state)
+{
+    (void)state;
+    static const struct stranger rows[] = {
+        {"blocks", 1, 128, false, 641, blocks, NULL},
+        {"narrow", 1, 64, false, 192, narrow, NULL},
+        {"random_numbers", 1, 64, false, 256, random_numbers, NULL},
+    };
+    STRANGER_ROWS("libraries", rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups),
         cmocka_unit_test(atomics),
         cmocka_unit_test(barriers),
+        cmocka_unit_test(libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
