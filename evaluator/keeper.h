@@ -32,10 +32,13 @@
  *   {"verdict", "flags": bits, "detail": "" or a sentence, "wall_ms",
  *    "sandbox": layers of the process that ran foreign code,
  *    members of the report that the operation knows (evaluator/report.h):
- *      check:   "seeds", "check", "faults", "captures"
- *      time:    "speedup", "candidate_us", "baseline", "timing"
+ *      check:   "seeds", "check" (with "baseline": how the baseline's outputs compare, as in "tensors"),
+ *               "faults", "captures"
+ *      time:    "speedup", "candidate_us", "baseline", "timing", "faults"
  *      verify:  "target": {"executed", "families": {name: {"warps", "threads"}}, "tensor_share",
- *                          "reason"}}
+ *                          "reason"}, "parts_ms": where the time of the whole submission went}
+ *    A fault is {"kind", "kernel": "…" | null, "launch": 0 | null, "detail"}; "tensor" and "distance" (of the
+ *    nearest byte: negative ahead of it, positive behind it) where they are known.
  * A verdict other than PASSED ends the submission: the caller closes the connection. "check" may be
  * followed by "time" and that by "verify"; "verify" may follow "check" as well. If the connection closes
  * in the middle of an operation, the keeper kills what runs for it. INFRA_ERROR with "sick": true says

@@ -16,7 +16,8 @@
  *   "timing": null | {                what speedup is made of; see evaluator/timing_stats.h
  *     "blocks", "batches", "slots",   blocks of four launches b c c b; slots of inputs and outputs
  *     "candidate": {"median_us", "mean_us", "first_us", "rest_us"},   first launch of a batch, the others
- *     "baseline": {"median_us", "mean_us"},
+ *     "baseline": {"median_us", "mean_us", "chosen", "choices_us"},   which way of the library's, and what each
+ *                                     of them took when it was chosen
  *     "floor_us",                     an empty kernel, measured the same way
  *     "tflops", "roofline_share",     of the candidate; share of the device's best at its highest clock
  *     "launches": [{"kernel", "us"}], the candidate's, where it has several
@@ -41,7 +42,8 @@
  *         if bad:         "first_bad": {"index": [i, j], "got", "want"},
  *                         "bad_box": {"rows": [a, b], "columns": [a, b]},
  *         if not strict:  "worst_tile": {"row", "column", "excess"}, "worst_row": {…},
- *                         "bad_tiles", "tiles", "bad_rows"}]}]},
+ *                         "bad_tiles", "tiles", "bad_rows"}]}],
+ *     "baseline"?: [as "tensors": what the baseline answers, on a GPU]},
  *   "faults": [what the executor found: see ptxvm_fault_json(), and "launch": index in the plan, or
  *              null for a launch that fills a buffer],
  *   "sanitize": null | {"device": "ptxvm", "workload", "seed", "thread_instructions",

@@ -120,11 +120,13 @@ static void loop(struct keeper_process *p)
     while (going && !p->sick) {
         struct pollfd owner = {.fd = p->control, .events = POLLIN};
         int n = poll(&owner, 1, p->chores == CHORES_DONE ? HEALTH_MS : CHORES_MS);
-        if (n > 0)
-            going = listen_to_owner(p);
-        else if (now_ms() - told_ms >= HEALTH_MS)
+        if (n > 0) {
+            going = listen_to_owner(p); /* which tells it as well */
+            told_ms = now_ms();
+        } else if (now_ms() - told_ms >= HEALTH_MS) {
             going = tell_health(p);
-        told_ms = n > 0 || now_ms() - told_ms >= HEALTH_MS ? now_ms() : told_ms;
+            told_ms = now_ms();
+        }
         do_chores(p);
     }
     if (p->sick)

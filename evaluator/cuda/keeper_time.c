@@ -209,12 +209,13 @@ static bool batch(struct keeper_timing *t, int slots, struct keeper_end *end)
 /* One block alone, and then one more if the candidate is slow, or all that there have to be. */
 static bool run_batches(struct keeper_timing *t, struct keeper_end *end)
 {
-    if (!batch(t, PROBE_SLOTS, end))
-        return false;
-    if (is_slow(t))
-        return batch(t, PROBE_SLOTS, end);
     size_t total = (size_t)order_batches(t->task->slots);
     bool ok = true;
+    if (!batch(t, PROBE_SLOTS, end))
+        return false;
+    keeper_job_progress(t->job, 0, total);
+    if (is_slow(t))
+        return batch(t, PROBE_SLOTS, end);
     for (size_t i = 0; ok && i < total; i++) {
         ok = batch(t, t->task->slots, end);
         keeper_job_progress(t->job, i + 1, total);
@@ -280,6 +281,7 @@ bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result,
     static struct keeper_timing t; /* large; one job at a time */
     struct device_lock *lock = &j->process->gpu.lock;
     struct fault f = {0};
+    size_t total = (size_t)order_batches(j->task->slots);
     double start_s = now_s();
     t = (struct keeper_timing){
         .job = j, .task = j->task, .batch_ms = json_integer_value(json_object_get(request, "ms"))};
@@ -288,14 +290,16 @@ bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result,
     check_tally_init(&t.tally);
     keeper_spares_settle(&j->process->spares, &j->watch);
     keeper_job_part(j, "settle", start_s);
+    keeper_job_progress(j, 0, total); /* a client takes long silence for a hang */
     bool ok = warm_up(&t, end);
+    keeper_job_progress(j, 0, total);
     if (ok && device_lock_take(lock, DEVICE_LOCK_EXCLUSIVE, LOCK_MS, &f) != ERR_NONE)
         ok = keeper_job_fault(j, &f, end);
     ok = ok && run_batches(&t, end) && run_extras(&t, end);
     keeper_child_kill(&j->runner);
+    /* For the next submission, beside what is left of this one. */
     if (device_lock_take(lock, DEVICE_LOCK_SHARED, 0, NULL) == ERR_NONE)
-        keeper_spares_start(
-            &j->process->spares); /* for the next submission, beside what is left of this */
+        keeper_spares_start(&j->process->spares);
     keeper_job_part(j, "time", start_s);
     if (t.tally.has_strict && !t.tally.strict)
         end->flags |= FLAG_loose;

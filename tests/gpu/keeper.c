@@ -3,10 +3,10 @@
 // submissions that go wrong in every way that costs a process. Each must cost that one submission
 // and nothing else.
 //
-//   gpu_keeper [repeat [workload …]]    how often the examples are evaluated; default 3. Workloads:
-//   after
-//                                       that, wgmma_cluster on each, to see memory run short and
-//                                       come back
+//   gpu_keeper [repeat [workload …]]
+//
+// repeat: how often the examples are evaluated; default 3. Workloads: wgmma_cluster on each of them
+// after that, to see device memory run short and come back.
 //
 // The last lines are figures: name value.
 #include <dirent.h>
