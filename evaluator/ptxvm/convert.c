@@ -89,7 +89,8 @@ static double read_float(enum ptx_type t, uint64_t bits, uint32_t aux)
         return f64_from(bits);
     if (t == PTX_TYPE_f32 || t == PTX_TYPE_tf32) {
         float f = f32_from((uint32_t)bits);
-        return aux & CVT_FTZ ? f32_flush(f) : f;
+        /* The hardware does not flush what becomes f16. */
+        return aux & CVT_FTZ && convert_to(aux) != PTX_TYPE_f16 ? f32_flush(f) : f;
     }
     return float_widen((uint32_t)bits, convert_format(t));
 }
@@ -133,7 +134,8 @@ static int64_t float_to_int(double v, uint32_t aux)
     unsigned bits = ptx_type_bits(to);
     if (v != v)
         return bits == 64 || convert_from(aux) == PTX_TYPE_f64
-                   ? (int64_t)(UINT64_C(1) << (bits - 1))
+                   ? is_signed ? -(int64_t)greatest_int(to) - 1
+                               : (int64_t)(UINT64_C(1) << (bits - 1))
                    : 0;
     v = to_integral(v, convert_mode(aux));
     double limit = ldexp(1, (int)bits - (is_signed ? 1 : 0));
@@ -174,8 +176,13 @@ static uint64_t convert_nan(uint64_t bits, uint32_t aux)
     enum ptx_type to = convert_to(aux);
     if (aux & CVT_SAT)
         return 0;
+    if (to == PTX_TYPE_tf32 && convert_mode(aux) == ROUND_AWAY) {
+        uint64_t cut = bits & 0xffffe000;
+        bool quiet = cut & 0x400000;
+        return (aux & CVT_FINITE) && !quiet ? cut - 0x2000 : cut;
+    }
     if (to == PTX_TYPE_tf32)
-        return convert_mode(aux) == ROUND_AWAY ? bits & 0xffffe000 : NAN_F32 & 0xffffe000;
+        return NAN_F32 & 0xffffe000;
     if (to == PTX_TYPE_f64)
         return f64_bits(read_float(convert_from(aux), bits, aux));
     uint32_t sign =

@@ -2,6 +2,8 @@
  * Logic, shifts, bit fields, permutation, selection. */
 #include "evaluator/ptxvm/lanes.h"
 
+#include "evaluator/ptxvm/floats.h"
+
 /* ---- helpers on one lane ---- */
 
 static inline uint32_t popc_32(uint32_t a)
@@ -311,7 +313,8 @@ static bool decode_lop3_pred(struct decoder *d, const struct row *row)
         return op + 1;                                                                             \
     }                                                                                              \
     TERNARY(slct_##S##_s32, T, T, T, int32_t, c >= 0 ? a : b)                                      \
-    TERNARY(slct_##S##_f32, T, T, T, float, c >= 0 ? a : b)
+    TERNARY(slct_##S##_f32, T, T, T, float, c >= 0 ? a : b)                                        \
+    TERNARY(slct_##S##_f32_ftz, T, T, T, float, f32_flush(c) >= 0 ? a : b)
 SELECT(32, uint32_t)
 SELECT(64, uint64_t)
 
@@ -329,7 +332,7 @@ SELECT(64, uint64_t)
         {"slct." type ".s32", letter ":" letter letter "w", slct_##S##_s32, NULL, 0},              \
         {"slct." type ".f32", letter ":" letter letter "f", slct_##S##_f32, NULL, 0},              \
     {                                                                                              \
-        "slct.ftz." type ".f32", letter ":" letter letter "f", slct_##S##_f32, NULL, 0             \
+        "slct.ftz." type ".f32", letter ":" letter letter "f", slct_##S##_f32_ftz, NULL, 0         \
     }
 
 const struct row ROWS_NAME(bits)[] = {

@@ -13,6 +13,8 @@
 #define LOW(v) ((v)&0xffff)
 #define F16_LOW(v) f16_widen((v)&0xffff)
 #define F16_HIGH(v) f16_widen((v) >> 16)
+#define F16_LOW_FTZ(v) ((v)&0x7c00 ? f16_widen((v)&0xffff) : 0)
+#define F16_HIGH_FTZ(v) ((v) >> 16 & 0x7c00 ? f16_widen((v) >> 16) : 0)
 #define BF16_LOW(v) bf16_widen((v)&0xffff)
 #define BF16_HIGH(v) bf16_widen((v) >> 16)
 
@@ -74,6 +76,8 @@ FLOATING(f32ftz, float, f32_flush)
 FLOATING(f64, double, AS_IS)
 FLOATING(f16, uint32_t, F16_LOW)
 FLOATING(f16hi, uint32_t, F16_HIGH)
+FLOATING(f16ftz, uint32_t, F16_LOW_FTZ)
+FLOATING(f16ftzhi, uint32_t, F16_HIGH_FTZ)
 FLOATING(bf16, uint32_t, BF16_LOW)
 FLOATING(bf16hi, uint32_t, BF16_HIGH)
 
@@ -89,6 +93,8 @@ enum kind {
     KIND_F64,
     KIND_F16,
     KIND_F16HI,
+    KIND_F16FTZ,
+    KIND_F16FTZHI,
     KIND_BF16,
     KIND_BF16HI,
     KIND_COUNT
@@ -97,22 +103,22 @@ enum kind {
 #define EQUAL_ROW(t)                                                                               \
     {                                                                                              \
         t##_b16, t##_b16, t##_b32, t##_b32, t##_b64, t##_b64, t##_f32, t##_f32ftz, t##_f64,        \
-            t##_f16, t##_f16hi, t##_bf16, t##_bf16hi                                               \
+            t##_f16, t##_f16hi, t##_f16ftz, t##_f16ftzhi, t##_bf16, t##_bf16hi                     \
     }
 #define ORDER_ROW(t)                                                                               \
     {                                                                                              \
         t##_u16, t##_s16, t##_u32, t##_s32, t##_u64, t##_s64, t##_f32, t##_f32ftz, t##_f64,        \
-            t##_f16, t##_f16hi, t##_bf16, t##_bf16hi                                               \
+            t##_f16, t##_f16hi, t##_f16ftz, t##_f16ftzhi, t##_bf16, t##_bf16hi                     \
     }
 #define UNSIGNED_ROW(t)                                                                            \
     {                                                                                              \
         t##_u16, t##_u16, t##_u32, t##_u32, t##_u64, t##_u64, NULL, NULL, NULL, NULL, NULL, NULL,  \
-            NULL                                                                                   \
+            NULL, NULL, NULL                                                                       \
     }
 #define FLOAT_ROW(t)                                                                               \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, NULL, t##_f32, t##_f32ftz, t##_f64, t##_f16, t##_f16hi,      \
-            t##_bf16, t##_bf16hi                                                                   \
+            t##_f16ftz, t##_f16ftzhi, t##_bf16, t##_bf16hi                                         \
     }
 
 static const struct {
@@ -154,7 +160,7 @@ static int kind_of(const struct decoder *d, enum ptx_type t)
         return KIND_F64;
     case PTX_TYPE_f16:
     case PTX_TYPE_f16x2:
-        return KIND_F16;
+        return form_has(d, PTX_WORD_ftz) ? KIND_F16FTZ : KIND_F16;
     case PTX_TYPE_bf16:
     case PTX_TYPE_bf16x2:
         return KIND_BF16;

@@ -34,6 +34,7 @@ enum {
     HALF_RELU = 1 << 12,
     HALF_NAN = 1 << 13,
     HALF_XORSIGN = 1 << 14,
+    HALF_OOB = 1 << 15,
 };
 
 static uint32_t flush_half(uint32_t h, uint32_t aux)
@@ -56,6 +57,12 @@ static uint32_t extreme_half(uint32_t x, uint32_t y, double a, double b, uint32_
     else
         r = (a < b) == min ? x : y;
     return (aux & HALF_XORSIGN) && r != 0x7fff ? (r & 0x7fff) | sign : r;
+}
+
+/* What a tensor copy fills in outside of the tensor. */
+static bool is_outside(uint32_t h)
+{
+    return (h & 0x7fff) == 0x7ff7;
 }
 
 static double arithmetic(uint32_t op, double a, double b, double c)
@@ -81,6 +88,8 @@ static uint32_t half_lane(uint32_t x, uint32_t y, uint32_t z, uint32_t aux)
     const struct float_format *f = aux & HALF_BF16 ? &format_bf16 : &format_f16;
     x = flush_half(x, aux), y = flush_half(y, aux), z = flush_half(z, aux);
     uint32_t op = aux & HALF_OP, r;
+    if ((aux & HALF_OOB) && (is_outside(x) || is_outside(y) || is_outside(z)))
+        return 0;
     if (op == HALF_NEG || op == HALF_ABS)
         r = op == HALF_NEG ? x ^ 0x8000 : x & 0x7fff;
     else {
@@ -141,7 +150,7 @@ static bool decode_half(struct decoder *d, const struct row *row)
         uint32_t flag;
     } words[] = {
         {PTX_WORD_ftz, HALF_FTZ}, {PTX_WORD_sat, HALF_SAT},         {PTX_WORD_relu, HALF_RELU},
-        {PTX_WORD_NaN, HALF_NAN}, {PTX_WORD_xorsign, HALF_XORSIGN},
+        {PTX_WORD_NaN, HALF_NAN}, {PTX_WORD_xorsign, HALF_XORSIGN}, {PTX_WORD_oob, HALF_OOB},
     };
     enum ptx_type type = (enum ptx_type)d->form->types[0];
     bool bf16 = type == PTX_TYPE_bf16 || type == PTX_TYPE_bf16x2;

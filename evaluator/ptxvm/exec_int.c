@@ -181,15 +181,16 @@ UNARY(neg_16, uint32_t, uint32_t, (uint16_t)(0 - a))
 UNARY(neg_32, uint32_t, uint32_t, 0 - a)
 UNARY(neg_64, uint64_t, uint64_t, 0 - a)
 
-/* ---- carry chains: list[0] is the carry in, e the carry out, both optional ---- */
+/* ---- carry chains: list[0] is the carry in, e the carry out, both optional. As on the hardware, a
+ * subtraction adds the complement: CC.CF is set where nothing is borrowed. ---- */
 
-#define CARRY(name, T, first, second, step)                                                        \
+#define CARRY(name, T, flip, first, second, step)                                                  \
     HANDLER(name)                                                                                  \
     {                                                                                              \
         T *d = vm_row(w, op->d);                                                                   \
         const T *ra = vm_row(w, op->a), *rb = vm_row(w, op->b);                                    \
         const T *rc = vm_row(w, op->c);                                                            \
-        uint32_t in = op->uses ? w->preds[op->list[0]] : 0, out = 0;                               \
+        uint32_t in = op->uses ? w->preds[op->list[0]] ^ (flip) : 0, out = 0;                      \
         EACH_LANE                                                                                  \
         {                                                                                          \
             if (!ACTIVE(exec, i))                                                                  \
@@ -202,7 +203,7 @@ UNARY(neg_64, uint64_t, uint64_t, 0 - a)
             out |= carry ? lane_bit[i] : 0;                                                        \
         }                                                                                          \
         if (op->e)                                                                                 \
-            vm_set_pred(w, op->e, exec, out);                                                      \
+            vm_set_pred(w, op->e, exec, out ^ (flip));                                             \
         return op + 1;                                                                             \
     }
 #define STEP_ADD                                                                                   \
@@ -213,17 +214,17 @@ UNARY(neg_64, uint64_t, uint64_t, 0 - a)
 #define STEP_SUB                                                                                   \
     y = x < y || (x == y && carry) ? (x -= y + carry, 1) : (x -= y + carry, 0);                    \
     carry = y
-CARRY(addc_32, uint32_t, a, b, STEP_ADD)
-CARRY(addc_64, uint64_t, a, b, STEP_ADD)
-CARRY(subc_32, uint32_t, a, b, STEP_SUB)
-CARRY(subc_64, uint64_t, a, b, STEP_SUB)
-CARRY(madc_lo_32, uint32_t, a *b, c, STEP_ADD)
-CARRY(madc_lo_64, uint64_t, a *b, c, STEP_ADD)
-CARRY(madc_hi_u32, uint32_t, (uint32_t)((uint64_t)a *b >> 32), c, STEP_ADD)
-CARRY(madc_hi_s32, uint32_t, (uint32_t)((uint64_t)((int64_t)(int32_t)a *(int32_t)b) >> 32), c,
+CARRY(addc_32, uint32_t, 0, a, b, STEP_ADD)
+CARRY(addc_64, uint64_t, 0, a, b, STEP_ADD)
+CARRY(subc_32, uint32_t, VM_FULL, a, b, STEP_SUB)
+CARRY(subc_64, uint64_t, VM_FULL, a, b, STEP_SUB)
+CARRY(madc_lo_32, uint32_t, 0, a *b, c, STEP_ADD)
+CARRY(madc_lo_64, uint64_t, 0, a *b, c, STEP_ADD)
+CARRY(madc_hi_u32, uint32_t, 0, (uint32_t)((uint64_t)a *b >> 32), c, STEP_ADD)
+CARRY(madc_hi_s32, uint32_t, 0, (uint32_t)((uint64_t)((int64_t)(int32_t)a *(int32_t)b) >> 32), c,
       STEP_ADD)
-CARRY(madc_hi_u64, uint64_t, hi_u64(a, b), c, STEP_ADD)
-CARRY(madc_hi_s64, uint64_t, hi_s64((int64_t)a, (int64_t)b), c, STEP_ADD)
+CARRY(madc_hi_u64, uint64_t, 0, hi_u64(a, b), c, STEP_ADD)
+CARRY(madc_hi_s64, uint64_t, 0, hi_s64((int64_t)a, (int64_t)b), c, STEP_ADD)
 
 static bool decode_carry(struct decoder *d, const struct row *row)
 {

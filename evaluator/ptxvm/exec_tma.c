@@ -194,6 +194,8 @@ static void round_tf32(const struct transfer *t, unsigned char *line)
     for (uint32_t i = 0; i < t->line_bytes; i += 4) {
         uint32_t v;
         memcpy(&v, line + i, 4);
+        if (v == 0x7ff77ff7) /* outside of the tensor */
+            continue;
         bool finite = (v & 0x7f800000) != 0x7f800000, nan = !finite && (v & 0x7fffff);
         v = nan ? 0x7fffe000 : finite ? (v + 0xfff + (v >> 13 & 1)) & 0xffffe000 : v;
         memcpy(line + i, &v, 4);
