@@ -2,6 +2,8 @@
  * The interpreter loop, and warps of a CTA in turn. */
 #include "evaluator/ptxvm/vm.h"
 
+#include <stdio.h>
+
 #include "core/util.h"
 
 enum { SLICE_BITS = 12, SLICE = 1 << SLICE_BITS /* instructions before the next warp's turn */ };
@@ -52,6 +54,16 @@ static int64_t trace_group(struct warp *w, int64_t steps)
     return 1;
 }
 
+/* Ends a launch that takes too long, with the place where a warp was: it may well spin there. */
+static void give_up(struct warp *w, enum ptxvm_status status, const char *why)
+{
+    const struct group *g = w->group;
+    if (g && g->mask)
+        stop_at(w, g->pc, __builtin_ctz(g->mask), status, PTXVM_KIND_NONE, "%s", why);
+    else
+        stop_run(w->cta->run, status, "%s", why);
+}
+
 /* One turn of a warp. Returns the warp instructions executed. */
 static int64_t warp_turn(struct warp *w, int64_t slice)
 {
@@ -68,17 +80,21 @@ static int64_t warp_turn(struct warp *w, int64_t slice)
     struct run *run = w->cta->run;
     uint64_t spent =
         atomic_fetch_add_explicit(&run->spent, threads, memory_order_relaxed) + threads;
-    if (spent > run->vm->options.instruction_budget)
-        stop_run(run, PTXVM_BUDGET, "instruction budget of %llu thread instructions is spent",
+    if (spent > run->vm->options.instruction_budget) {
+        char why[PTXVM_TEXT];
+        snprintf(why, sizeof why, "instruction budget of %llu thread instructions is spent",
                  (unsigned long long)run->vm->options.instruction_budget);
+        give_up(w, PTXVM_BUDGET, why);
+    }
     w->worker->steps += (uint64_t)(slice - left);
     return slice - left;
 }
 
 /* The deadline is processor time, so that a busy host does not fail an honest kernel. That clock
  * costs a system call; the wall clock tells when it can matter. */
-static bool must_stop(struct run *run)
+static bool must_stop(struct warp *w)
 {
+    struct run *run = w->cta->run;
     if (atomic_load_explicit(&run->stop, memory_order_relaxed))
         return true;
     int64_t now = now_ms();
@@ -90,8 +106,10 @@ static bool must_stop(struct run *run)
         atomic_store_explicit(&run->look_ms, now + left / o->threads + 1, memory_order_relaxed);
         return false;
     }
-    stop_run(run, PTXVM_DEADLINE, "not done after %lld ms of processor time",
+    char why[PTXVM_TEXT];
+    snprintf(why, sizeof why, "not done after %lld ms of processor time",
              (long long)o->deadline_ms);
+    give_up(w, PTXVM_DEADLINE, why);
     return true;
 }
 
@@ -125,7 +143,7 @@ enum cta_state cta_run(struct cta *c, int64_t steps)
             if (!w->live)
                 continue;
             done += warp_turn(w, SLICE >> sched_draw(c, SLICE_BITS + 1));
-            if (must_stop(c->run))
+            if (must_stop(w))
                 return CTA_STOPPED;
         }
         if (done == 0)

@@ -153,6 +153,16 @@ struct ptxvm {
 
 /* ---- execution ---- */
 
+/* Where a checker of races, proxies or uninitialised reads would hang, at no cost while it is off.
+ * Every access of a lane passes through access.c or, whole rows at a time, resolve() of
+ * exec_memory.c; every asynchronous copy through reduce_apply() or the memcpy beside it in
+ * exec_bulk.c, exec_tma.c, exec_cp_async.c, exec_st_async.c; every edge of happens-before through
+ * complete() of exec_barrier.c, mbarrier_apply(), group_meet(), the ordered loads and stores of
+ * exec_memory.c, and exec_atom.c. Shadow bytes would be one more pointer in struct allocation and
+ * struct cta, and the checking handlers one more set of rows that row_find() prefers when a launch
+ * asks for them, as it prefers the AVX2 ones: so the rows that run without a checker do not know of
+ * it. */
+
 enum event {
     EVENT_NONE,
     EVENT_RESCHEDULE, /* groups changed; go on at next */

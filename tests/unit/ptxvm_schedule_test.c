@@ -137,6 +137,28 @@ static void registers_come_from_a_pool(void **state)
                     (const char *const[]){"for ever for 64 registers", "8 warps of 32", NULL});
 }
 
+/* A warp that spins for ever is not stuck; what ends the launch says where it was. */
+static void a_spinning_warp_is_located(void **state)
+{
+    (void)state;
+    static const char spin[] = KERNEL("", "L: .loc 1 77 1\nld.volatile.global.u32 r0, [x];\n"
+                                          "setp.eq.u32 p, r0, 0;\n@p bra L;\n");
+    static const struct {
+        struct ptxvm_options options;
+        enum ptxvm_status status;
+    } rows[] = {{{.instruction_budget = 100000}, PTXVM_BUDGET},
+                {{.deadline_ms = 20, .seed = 3}, PTXVM_DEADLINE}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct kit k;
+        kit_open(&k, spin, &rows[i].options);
+        uint64_t p[1] = {ptxvm_alloc(k.vm, "out", 4096, 4, PTXVM_READ_WRITE)};
+        kit_run(&k, 1, 64, 0, p, 1);
+        kit_expect(&k, rows[i].status);
+        assert_true(k.result.fault.located && k.result.fault.source_line == 77);
+        kit_close(&k);
+    }
+}
+
 /* ---- grids ---- */
 
 static void launch_cooperative(struct kit *k, uint32_t grid, bool cooperative, uint32_t registers,
@@ -190,6 +212,7 @@ int main(void)
         cmocka_unit_test(everybody_makes_progress),
         cmocka_unit_test(a_deadlock_names_who_waits_for_what),
         cmocka_unit_test(registers_come_from_a_pool),
+        cmocka_unit_test(a_spinning_warp_is_located),
         cmocka_unit_test(a_cooperative_grid_has_a_workspace_and_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
