@@ -17,7 +17,7 @@
 #include "core/log.h"
 #include "evaluator/device.h"
 #include "evaluator/worker_device.h"
-#include "evaluator/worker_job.h"
+#include "evaluator/worker_hands.h"
 #include "evaluator/worker_keeper.h"
 
 enum {
@@ -25,7 +25,9 @@ enum {
     PRUNE_MS = 60000,
     RETRY_FIRST_MS = 250,
     RETRY_MAX_MS = 10000,
-    SESSION_FDS = 3 + WORKER_CHILD_FDS,
+    AHEAD_MS = 100, /* a worker that has a job leaves the next one to idle workers for so long */
+    FIXED_FDS = 3,
+    SESSION_FDS = FIXED_FDS + HANDS_FDS,
 };
 
 struct worker {
@@ -41,7 +43,7 @@ struct worker {
 
     struct db *db; /* of the session */
     struct listener *listener;
-    struct worker_job work;
+    struct worker_hands hands;
     bool hinted; /* a job was queued, or we just became free: claim without waiting for the poll */
     int64_t claim_due, beat_due, reap_due, prune_due;
 };
@@ -52,6 +54,13 @@ static int64_t jittered(int ms)
     uint16_t r;
     random_bytes(&r, sizeof(r));
     return ms - ms / 4 + (int64_t)ms / 2 * r / UINT16_MAX;
+}
+
+/* A second job only while the first has the device: then its compiler idles. */
+static bool may_claim(const struct worker *w)
+{
+    int most = w->keeper.ordinal < 0 || hands_compile(&w->hands) ? 1 : HANDS;
+    return !w->stop_asked && hands_busy(&w->hands) < most && worker_keeper_serves(&w->keeper);
 }
 
 /* ---- hints ---- */
@@ -70,8 +79,7 @@ static void notified(void *arg, const char *channel, const char *payload)
     struct worker *w = arg;
     if (strcmp(channel, CHANNEL_JOB_QUEUED) == 0 && serves(w, payload))
         w->hinted = true;
-    else if (strcmp(channel, CHANNEL_JOB_CANCEL) == 0 && w->work.busy &&
-             strtoll(payload, NULL, 10) == w->work.job.id)
+    else if (strcmp(channel, CHANNEL_JOB_CANCEL) == 0 && hands_hold(&w->hands, strtoll(payload, NULL, 10)))
         w->beat_due = 0; /* the heartbeat tells whether it is true */
 }
 
@@ -118,7 +126,7 @@ static bool learn_device(struct worker *w)
     if (!w->keeper.running || !w->keeper.keeper.device)
         return false;
     if (worker_device_gpu(&d, w->keeper.keeper.device, w->config->archs, &f) != ERR_NONE) {
-        worker_keeper_blame(&w->keeper, f.detail);
+        worker_keeper_blame(&w->keeper, w->keeper.generation, f.detail);
         return false;
     }
     bool new = strcmp(d.uuid, w->device.uuid) != 0;
@@ -149,32 +157,42 @@ static struct keeper *keeper_of(struct worker *w)
 static enum err claim(struct worker *w, struct fault *f)
 {
     bool got;
+    struct worker_job *work = hands_free(&w->hands);
     w->hinted = false;
     w->claim_due = now_ms() + jittered(w->config->poll_ms);
     enum err e =
-        queue_claim(w->db, w->name, w->device.lanes, w->config->lease_ms, &w->work.job, &got, f);
+        queue_claim(w->db, w->name, w->device.lanes, w->config->lease_ms, &work->job, &got, f);
     if (e == ERR_NONE && got) {
-        w->beat_due = now_ms() + w->config->beat_ms;
-        return worker_job_start(&w->work, w->db, w->config, keeper_of(w), f);
+        if (!hands_busy(&w->hands))
+            w->beat_due = now_ms() + w->config->beat_ms;
+        work->generation = w->keeper.generation;
+        return worker_job_start(work, w->db, w->config, keeper_of(w), f);
     }
     if (e == ERR_NONE && w->config->exit_when_idle)
         w->stop_asked = 1;
     return e;
 }
 
-/* Renews the lease, or at least says that we live. */
+static enum err renew(struct worker *w, struct worker_job *work, struct fault *f)
+{
+    bool mine, cancel;
+    enum err e = queue_heartbeat(w->db, &work->job, w->config->lease_ms, &mine, &cancel, f);
+    if (e == ERR_NONE && !mine)
+        worker_job_stop(work, STOP_LEASE_LOST);
+    else if (e == ERR_NONE && cancel)
+        worker_job_stop(work, STOP_CANCELLED);
+    return e;
+}
+
+/* Renews the leases, or at least says that we live. */
 static enum err beat(struct worker *w, struct fault *f)
 {
+    enum err e = ERR_NONE;
     w->beat_due = now_ms() + w->config->beat_ms;
-    if (!w->work.busy)
-        return queue_worker_seen(w->db, w->name, f);
-    bool mine, cancel;
-    enum err e = queue_heartbeat(w->db, &w->work.job, w->config->lease_ms, &mine, &cancel, f);
-    if (e == ERR_NONE && !mine)
-        worker_job_stop(&w->work, STOP_LEASE_LOST);
-    else if (e == ERR_NONE && cancel)
-        worker_job_stop(&w->work, STOP_CANCELLED);
-    return e;
+    for (int i = 0; e == ERR_NONE && i < HANDS; i++)
+        if (w->hands.job[i].busy)
+            e = renew(w, &w->hands.job[i], f);
+    return e == ERR_NONE && !hands_busy(&w->hands) ? queue_worker_seen(w->db, w->name, f) : e;
 }
 
 static enum err reap(struct worker *w, struct fault *f)
@@ -191,30 +209,35 @@ static enum err reap(struct worker *w, struct fault *f)
     return e;
 }
 
-static bool may_claim(const struct worker *w)
+/* Turns a hint into a time to claim. */
+static void heed_hint(struct worker *w)
 {
-    return !w->work.busy && !w->stop_asked && worker_keeper_serves(&w->keeper);
+    int64_t due = now_ms() + (hands_busy(&w->hands) ? AHEAD_MS : 0);
+    if (w->hinted && due < w->claim_due)
+        w->claim_due = due;
+    w->hinted = false;
 }
 
 static enum err do_what_is_due(struct worker *w, struct fault *f)
 {
     enum err e = tell_device(w, f);
-    if (e == ERR_NONE && may_claim(w) && (w->hinted || now_ms() >= w->claim_due))
+    if (may_claim(w))
+        heed_hint(w);
+    if (e == ERR_NONE && may_claim(w) && now_ms() >= w->claim_due)
         e = claim(w, f);
     if (e == ERR_NONE && now_ms() >= w->beat_due)
         e = beat(w, f);
     if (e == ERR_NONE && now_ms() >= w->reap_due)
         e = reap(w, f);
-    if (w->work.busy && now_ms() >= w->work.budget_end)
-        worker_job_stop(&w->work, STOP_BUDGET);
+    hands_stop_overdue(&w->hands);
     return e;
 }
 
 static int time_to_wait(const struct worker *w, int listener_ms)
 {
     int64_t now = now_ms(), due = w->beat_due < w->reap_due ? w->beat_due : w->reap_due;
-    if (w->work.busy && !w->work.stop && w->work.budget_end < due)
-        due = w->work.budget_end;
+    if (hands_budget_end(&w->hands) < due)
+        due = hands_budget_end(&w->hands);
     if (may_claim(w) && w->claim_due < due)
         due = w->claim_due;
     if (worker_keeper_due(&w->keeper) < due)
@@ -231,11 +254,11 @@ static void read_signals(struct worker *w)
     struct signalfd_siginfo s;
     while (read(w->signals, &s, sizeof(s)) == sizeof(s)) {
         w->stop_asked++;
-        log_info(w->stop_asked == 1 ? "draining" : "giving the job back", "signal=%u job=%lld",
-                 s.ssi_signo, w->work.busy ? (long long)w->work.job.id : 0LL);
+        log_info(w->stop_asked == 1 ? "draining" : "giving back what is in hand", "signal=%u jobs=%d",
+                 s.ssi_signo, hands_busy(&w->hands));
     }
-    if (w->stop_asked > 1 && w->work.busy)
-        worker_job_stop(&w->work, STOP_RELEASE);
+    if (w->stop_asked > 1)
+        hands_stop(&w->hands, STOP_RELEASE);
 }
 
 /* ---- the session ---- */
@@ -269,11 +292,25 @@ static enum err session_open(struct worker *w, struct fault *f)
 
 static void session_close(struct worker *w)
 {
-    worker_job_release(&w->work);
+    hands_release(&w->hands);
     listener_free(w->listener);
     db_close(w->db);
     w->listener = NULL;
     w->db = NULL;
+}
+
+static enum err advance(struct worker *w, struct worker_job *work, struct fault *f)
+{
+    bool was_on_device = work->on_device;
+    enum err e = worker_job_advance(work, f);
+    if (!work->busy) {
+        hands_begin_budgets(&w->hands);
+        if (work->device_failed)
+            worker_keeper_blame(&w->keeper, work->generation, work->device_detail);
+    }
+    if (!work->busy || was_on_device != work->on_device)
+        w->hinted = true; /* a hand is free, and there may be more to do */
+    return e;
 }
 
 static enum err session_turn(struct worker *w, struct fault *f)
@@ -281,23 +318,20 @@ static enum err session_turn(struct worker *w, struct fault *f)
     int listener_ms = listener_pump(w->listener);
     worker_keeper_turn(&w->keeper);
     enum err e = do_what_is_due(w, f);
-    if (e != ERR_NONE || (w->stop_asked && !w->work.busy))
+    if (e != ERR_NONE || (w->stop_asked && !hands_busy(&w->hands)))
         return e;
     struct pollfd fds[SESSION_FDS] = {{w->signals, POLLIN, 0},
                                       {listener_socket(w->listener), POLLIN, 0},
                                       {worker_keeper_fd(&w->keeper), POLLIN, 0}};
-    worker_child_fds(&w->work.child, fds + 3);
+    hands_fds(&w->hands, fds + FIXED_FDS);
     if (!w->hinted || !may_claim(w)) {
         if (poll(fds, SESSION_FDS, time_to_wait(w, listener_ms)) < 0 && errno != EINTR)
             return fault_set(f, ERR_IO, "cannot poll: %s", strerror(errno));
     }
     read_signals(w);
-    if (!w->work.busy)
-        return ERR_NONE;
-    e = worker_job_advance(&w->work, f);
-    w->hinted = w->hinted || !w->work.busy; /* done: there may be more */
-    if (!w->work.busy && w->work.device_failed)
-        worker_keeper_blame(&w->keeper, w->work.device_detail);
+    for (int i = 0; e == ERR_NONE && i < HANDS; i++)
+        if (w->hands.job[i].busy)
+            e = advance(w, &w->hands.job[i], f);
     return e;
 }
 
@@ -307,7 +341,7 @@ static enum err session(struct worker *w, struct fault *f)
     if (e == ERR_NONE)
         log_info("worker ready", "name=%s device=%s lanes=%s", w->name, w->config->device,
                  w->device.lanes);
-    while (e == ERR_NONE && !(w->stop_asked && !w->work.busy))
+    while (e == ERR_NONE && !(w->stop_asked && !hands_busy(&w->hands)))
         e = session_turn(w, f);
     if (e == ERR_NONE)
         e = queue_worker_stop(w->db, w->name, f);

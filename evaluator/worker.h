@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker: takes one job at a time from the lanes of its device, evaluates it in a child,
+ * The worker: takes jobs one after the other from the lanes of its device, evaluates each in a child,
  * delivers. SQL and processes; no CUDA and no foreign code in this process. A worker of a GPU keeps a
- * keeper running and takes no job while there is none that is well. */
+ * keeper running and takes no job while there is none that is well; while one job is on the GPU, it has
+ * the next one compiled. */
 #ifndef EVALUATOR_WORKER_H
 #define EVALUATOR_WORKER_H
 

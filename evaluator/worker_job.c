@@ -89,7 +89,7 @@ enum err worker_job_start(struct worker_job *w, struct db *db, const struct work
     w->busy = true;
     w->stop = STOP_NONE;
     w->events = 0;
-    w->device_failed = false;
+    w->device_failed = w->on_device = false;
     w->started = now_ms();
     w->budget_end = w->started + (int64_t)w->job.timeout_s * 1000;
     results_init(w);
@@ -118,12 +118,21 @@ void worker_job_stop(struct worker_job *w, enum worker_stop why)
 
 /* ---- frames ---- */
 
+/* Has it come to the first stage of the device? */
+static bool is_check_started(const json_t *event)
+{
+    const char *stage = json_string_value(json_object_get(event, "stage"));
+    const char *state = json_string_value(json_object_get(event, "state"));
+    return stage && state && !strcmp(stage, stage_name(STAGE_check)) && !strcmp(state, "started");
+}
+
 static enum err write_event(struct worker_job *w, const struct frame *frame, struct fault *f)
 {
     json_t *event = json_parse(frame->data, frame->len, NULL);
     const char *kind = json_string_value(json_object_get(event, "kind"));
     char *text = kind && text_is_name(kind) ? json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
     enum err e = ERR_NONE;
+    w->on_device = w->on_device || is_check_started(event);
     if (text && strlen(text) <= LIMIT_EVENT && w->events < LIMIT_JOB_EVENTS) {
         w->events++;
         e = queue_event(w->db, &w->job, kind, text, f);

@@ -26,6 +26,8 @@ struct worker_job {
     char stop_detail[LIMIT_DETAIL];
     int64_t started, budget_end; /* now_ms() */
     int events;                  /* written so far */
+    unsigned generation;         /* of the keeper that it was given */
+    bool on_device;              /* it is compiled: its check has begun, or waits for the keeper */
     bool device_failed;          /* how it ended speaks against the device's keeper; detail says how */
     char device_detail[LIMIT_DETAIL];
     struct buf report, ptx, cubin, log;

@@ -11,7 +11,7 @@ enum {
     READY_MS = 120 * 1000, /* a keeper compiles its kernels and looks for the libraries */
     PAUSE_FIRST_MS = 500,
     PAUSE_MAX_MS = 60 * 1000,
-    STEADY_MS = 60 * 1000, /* one that was ready for so long starts afresh in the count */
+    STEADY_MS = 10 * 1000, /* one that was ready for so long starts afresh in the count */
 };
 
 static bool is_ready(const struct worker_keeper *k)
@@ -54,6 +54,7 @@ static void start(struct worker_keeper *k)
         return;
     }
     k->running = true;
+    k->generation++;
     k->due = now_ms() + READY_MS;
 }
 
@@ -116,8 +117,8 @@ bool worker_keeper_serves(const struct worker_keeper *k)
     return !strcmp(worker_keeper_state(k, &detail), "ok");
 }
 
-void worker_keeper_blame(struct worker_keeper *k, const char *why)
+void worker_keeper_blame(struct worker_keeper *k, unsigned generation, const char *why)
 {
-    if (k->running)
+    if (k->running && k->generation == generation)
         lose(k, why);
 }

@@ -17,6 +17,7 @@ struct worker_keeper {
     int64_t due;               /* now_ms(): to start, or, while it starts, to be ready */
     int64_t ready_since;
     int failures;              /* in a row */
+    unsigned generation;       /* counts the keepers there were */
     unsigned changes;          /* counts whatever the database should hear of */
 };
 
@@ -36,7 +37,7 @@ bool worker_keeper_serves(const struct worker_keeper *k);
 /* "ok", "hot", "suspect", "out", for the table of devices, and why, or NULL. */
 const char *worker_keeper_state(const struct worker_keeper *k, const char **detail);
 
-/* It failed in a job: ends it, starts another. */
-void worker_keeper_blame(struct worker_keeper *k, const char *why);
+/* The keeper of that generation failed in a job: ends it, starts another. */
+void worker_keeper_blame(struct worker_keeper *k, unsigned generation, const char *why);
 
 #endif

@@ -63,7 +63,8 @@ BEGIN
                    'job', (SELECT jsonb_build_object('submission', e.submission_id, 'attempt', j.attempt,
                                'running_s', round(extract(epoch FROM now() - j.started_at), 1))
                              FROM jobs j JOIN evaluations e ON e.id = j.subject_id
-                            WHERE j.id = w.job_id AND j.state = 'running' AND j.worker = w.name))
+                            WHERE j.state = 'running' AND j.worker = w.name
+                            ORDER BY j.started_at LIMIT 1))
                ORDER BY w.started_at, w.name), '[]')
           FROM workers w JOIN devices d ON d.uuid = w.device_uuid
          WHERE w.stopped_at IS NULL));

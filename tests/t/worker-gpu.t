@@ -53,6 +53,29 @@ is 'with a connection to the keeper' "$(of "$id" detail)" connected
 is 'the result says on which device' "$(sql "SELECT DISTINCT device_uuid FROM results WHERE device_uuid IS NOT NULL")" \
     GPU-00000000-fake
 
+# While one job is on the device, the next is compiled; no more than that.
+running()
+{
+    sql "SELECT count(*) FROM jobs WHERE state = 'running'"
+}
+running_is()
+{
+    [ "$(running)" = "$1" ]
+}
+one=$(submit_gpu 'sleep 4')
+two=$(submit_gpu 'sleep 2')
+three=$(submit_gpu pass)
+ok 'a second job is taken while the first has the device' wait_for 5 running_is 2
+sleep 1
+is 'a third is not' "$(of "$three" state)" queued
+is 'the worker shows the first' "$(device job.submission)" "$one"
+exits 'the second can be cancelled' 0 "$BIN/ptxbench" cancel "$two"
+ok 'and is at once' wait_for 3 is_state "$two" done
+ok 'so that the third takes its place' wait_for 3 is_state "$three" done
+is 'before the first has ended' "$(of "$one" state)" running
+ok 'which it does' wait_for 5 is_state "$one" done
+is 'unharmed' "$(of "$one" verdict)" PASSED
+
 before=$(keepers)
 kill -KILL "$before"
 new_keeper()
@@ -64,17 +87,21 @@ ok 'and serves' wait_for 20 lane_is sm_90a/gpu served
 
 before=$(keepers)
 id=$(submit_gpu blame)
-ok 'a keeper that failed in a job is replaced' wait_for 20 new_keeper
-is 'the job is tried again' "$(job "$id" state)" queued
-is 'for which nobody is blamed' "$(of "$id" verdict)" ''
+sql "UPDATE jobs SET max_attempts = 99 WHERE finished_at IS NULL"
+ok 'a keeper that failed in a job is replaced' wait_for 30 new_keeper
+like 'the job is tried again' "$(job "$id" state)" 'queued|running'
+is 'and has no verdict' "$(of "$id" verdict)" ''
+exits 'until it is cancelled' 0 "$BIN/ptxbench" cancel "$id"
+ok 'and over' wait_for 10 is_state "$id" done
 
 ok 'the new one serves' wait_for 20 lane_is sm_90a/gpu served
 children=$(family "$WORKER_PID")
 stop_child "$WORKER_PID" KILL
 # shellcheck disable=SC2086 # one word a process
 ok 'a killed worker takes its keeper with it' wait_for 5 gone $children
+ok 'its lane is paused once its lease is over' wait_for 10 lane_is sm_90a/gpu paused
 gpu_worker
-ok 'another worker serves' wait_for 20 lane_is sm_90a/gpu served
+ok 'another worker serves it' wait_for 20 lane_is sm_90a/gpu served
 kill -TERM "$WORKER_PID"
 wait "$WORKER_PID"
 is 'SIGTERM ends it well' $? 0

@@ -71,6 +71,16 @@ attempts()
          JOIN evaluations e ON e.id = j.subject_id WHERE e.submission_id = '$1'"
 }
 
+keeper_acts time slow
+one=$(submit)
+two=$(submit)
+exits 'of two jobs at a time the first passes' 0 "$CLI" watch --quiet --timeout 60 "$one"
+exits 'and the second' 0 "$CLI" watch --quiet --timeout 60 "$two"
+is 'which was compiled meanwhile' "$(sql "SELECT b.started_at < a.finished_at FROM jobs a, jobs b
+    WHERE a.subject_id = (SELECT id FROM evaluations WHERE submission_id = '$one')
+      AND b.subject_id = (SELECT id FROM evaluations WHERE submission_id = '$two')")" t
+keeper_acts time
+
 keeper_acts time 'die once'
 id=$(submit)
 exits 'a keeper that dies in a job costs an attempt, not the submission' 0 "$CLI" watch --quiet --timeout 60 "$id"
