@@ -306,6 +306,13 @@ static void check_pair(void)
     ok(right, "bulk stores and sums of both arrive");
     void *one[] = {&dg, &bad};
     run("block", 1, 128, 0, one, "one block: matrices, conversions, barriers, fences");
+    CUdeviceptr words = room(8), c = room(64 * 96 * 2), partial = room(64 * 96 * 4);
+    must(cu.MemcpyHtoD(words, (const uint32_t[]){0, 0}, 8), "copy");
+    CUdeviceptr sum = words + 4;
+    void *grid[] = {&words, &sum, &bad};
+    run("meet", 100, 64, 0, grid, "a hundred blocks meet");
+    void *sums_out[] = {&c, &partial, &bad};
+    run("epilogue", 1, 128, 0, sums_out, "sums to global and shared memory");
 }
 
 /* ---- hints ---- */

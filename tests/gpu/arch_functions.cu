@@ -330,8 +330,6 @@ template <bool Transpose, int Count> __device__ void matrices(uint16_t (*m)[8][8
     __syncwarp();
 }
 
-__device__ unsigned elected;
-
 __global__ __launch_bounds__(128, 1) void block(float *g, unsigned *bad)
 {
     __shared__ alignas(128) uint16_t m[4][8][8];
@@ -355,7 +353,12 @@ __global__ __launch_bounds__(128, 1) void block(float *g, unsigned *bad)
         matrices<true, 4>(m, bad);
         expect(bad, pack_bf16(1.f, -2.f) == 0xc0003f80 && pack_f16(1.f, 2.f) == 0x40003c00);
         expect(bad, pack_e4m3(1.f, 2.f) == 0x4038 && exp2_approx(3.f) == 8.f);
+        uint32_t v[4] = {1, 2, 3, (uint32_t)t}, back[4];
+        shared_store(shared_address(m) + 16 * t, v);
+        shared_load(back, shared_address(m) + 16 * t);
+        expect(bad, back[0] == 1 && back[3] == t);
         expect(bad, __popc(__ballot_sync(~0u, elect_one())) == 1);
+        expect(bad, sm_id() < 1024);
         expect(bad, shared_address(m) < 228 * 1024);
         expect(bad, descriptor<swizzle::b64>(m, 16, 512) ==
                         ((uint64_t)shared_address(m) >> 4 | 1ull << 16 | 32ull << 32 | 2ull << 62));
@@ -376,6 +379,47 @@ __global__ __launch_bounds__(128, 1) void block(float *g, unsigned *bad)
     fence_gpu();
     fence_proxy_async();
     fence_proxy_async_global();
+}
+
+// ---- all blocks meet; each adds what all have added before ----
+
+__global__ void meet(uint32_t *counter, uint32_t *sum, unsigned *bad)
+{
+    for (uint32_t round = 1; round <= 3; round++) {
+        if (threadIdx.x == 0)
+            atomicAdd(sum, 1u);
+        grid_sync(counter);
+        expect(bad, *(volatile uint32_t *)sum == round * gridDim.x);
+        grid_sync(counter);
+    }
+}
+
+// ---- sums to memory: 64 x 96, of which 50 rows and 80 columns are wanted, and boxes in shared memory ----
+
+__global__ __launch_bounds__(128, 1) void epilogue(uint32_t *c, float *partial, unsigned *bad)
+{
+    __shared__ alignas(1024) char boxes[2 * 64 * 128];
+    float d[48];
+    int t = threadIdx.x;
+    auto value = [](int row, int column) { return (float)(row - 2 * column); }; // exact in bf16
+    for (int i = 0; i < 48; i++)
+        d[i] = value(wgmma_row(i), wgmma_column(i));
+    for (int i = t; i < 64 * 48; i += 128)
+        c[i] = 7, partial[2 * i] = partial[2 * i + 1] = 7;
+    __syncthreads();
+    wgmma_store_bf16(c, 96, 50, 80, d);
+    wgmma_store_f32(partial, 96, 50, 80, d);
+    wgmma_stage_bf16(boxes, 64, 0, d);
+    __syncthreads();
+    for (int i = t; i < 64 * 48; i += 128) {
+        int row = i / 48, column = i % 48 * 2;
+        bool wanted = row < 50 && column < 80;
+        uint32_t pair = pack_bf16(value(row, column), value(row, column + 1));
+        expect(bad, c[i] == (wanted ? pair : 7));
+        expect(bad, partial[2 * i] == (wanted ? value(row, column) : 7));
+        expect(bad, *(uint32_t *)(boxes + column / 64 * 64 * 128 +
+                                  swizzled<swizzle::b128>(row, column % 64 * 2)) == pair);
+    }
 }
 
 // ---- latencies: a chain of dependent loads ----

@@ -8,6 +8,7 @@ static const char preamble[] =
     "    D d[N]; for (int i = 0; i < N; i++) d[i] = g[i];\n"
     "    wgmma_fence(); (f(d), ...); wgmma_commit(); wgmma_wait<0>(); wgmma_hold(d);\n"
     "    for (int i = 0; i < N; i++) g[i] = d[i]; }\n"
+    "#define D(call) float d[32]; for (int q = 0; q < 32; q++) d[q] = a.f[q]; call\n"
     "#define SUMS(A, B, D, N, call) sums<A, B, D, N>((D *)a.g, [&](auto &d) { call; })\n";
 
 static const struct row rows[] = {
@@ -16,6 +17,10 @@ static const struct row rows[] = {
     {"a.g[0] = advance(descriptor_k_major<swizzle::b128>(s + 16 * i), 32)",
      ", 4611686293305360384;", 0},
     {"a.g[0] = descriptor_mn_major<swizzle::b128>(s + 16 * i, 64)", ", 4611686293338849280;", 0},
+    {"a.g[0] = wgmma_row(i) + 64 * wgmma_column(i)", ".entry", 0},
+    {"D(wgmma_store_bf16(a.g, a.n, a.n, a.n, d))", "cvt.rn.bf16x2.f32", 0x186},
+    {"D(wgmma_store_f32(a.f, a.n, a.n, a.n, d))", "st.global", 0x186},
+    {"D(wgmma_stage_bf16(s, 8, 0, d))", "stmatrix.sync.aligned.m8n8.x4.shared.b16", 0x044},
     {"SUMS(bf16, bf16, float, 64, (wgmma<bf16>(d, a.g[0], a.g[1])))",
      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {", 0x1f0},
 };

@@ -193,8 +193,8 @@ static void check_boxes(struct machine *m, int rank, int mode)
 static void boxes_and_blocks(void **state)
 {
     (void)state;
-    static const char *const names[] = {"boxes<1>", "boxes<2>", "boxes<3>", "boxes<4>",
-                                        "boxes<5>", "pair",     "block",    NULL};
+    static const char *const names[] = {"boxes<1>", "boxes<2>", "boxes<3>", "boxes<4>", "boxes<5>",
+                                        "pair",     "block",    "meet",     "epilogue", NULL};
     struct machine m;
     float g[1024], sums[64];
     need_toolkit();
@@ -223,6 +223,11 @@ static void boxes_and_blocks(void **state)
     for (int i = 0; i < 64; i++)
         assert_true(out[i] == g[i] && out[64 + i] == g[i] && added[i] == (float)i + 2 * g[i]);
     run(&m, "block", 1, 128, 0, (const uint64_t[]){dg, m.bad}, 16);
+    uint64_t words = ptxvm_alloc(vm, "words", 8, 256, PTXVM_READ_WRITE);
+    uint64_t c = ptxvm_alloc(vm, "c", 64 * 96 * 2, 256, PTXVM_READ_WRITE);
+    uint64_t partial = ptxvm_alloc(vm, "partial", 64 * 96 * 4, 256, PTXVM_READ_WRITE);
+    run(&m, "meet", 4, 64, 0, (const uint64_t[]){words, words + 4, m.bad}, 24);
+    run(&m, "epilogue", 1, 128, 0, (const uint64_t[]){c, partial, m.bad}, 24);
     machine_close(&m);
 }
 

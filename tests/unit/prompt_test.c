@@ -178,6 +178,60 @@ static void declarations_leave_bodies_out(void **state)
     buf_release(&out);
 }
 
+static const char *line_above(const char *text, const char *line)
+{
+    if (line == text)
+        return NULL;
+    for (line--; line > text && line[-1] != '\n'; line--)
+        ;
+    return line;
+}
+
+static bool is_comment(const char *line)
+{
+    return !strncmp(line + strspn(line, " "), "//", 2);
+}
+
+/* The comment that stands right above the declaration at `at` (and its template line) says what it
+ * emits. */
+static bool has_comment(const char *text, const char *at)
+{
+    const char *line = at, *first = NULL;
+    while (line > text && line[-1] != '\n')
+        line--;
+    while (line && *line != '\n' && !is_comment(line))
+        line = line_above(text, line);
+    for (; line && *line != '\n' && is_comment(line); line = line_above(text, line))
+        first = line;
+    const char *says = first ? strstr(first, "PTX:") : NULL;
+    return says && says < at;
+}
+
+static void every_function_has_its_comment(void **state)
+{
+    (void)state;
+    static const char marker[] = "__device__ __forceinline__ ";
+    static const char bad[] =
+        "// Does. PTX: x\nint f();\n\ntemplate <int N>\nint g();\n\n// Said.\nint h();\n";
+    assert_true(has_comment(bad, strstr(bad, "f(")));
+    assert_false(has_comment(bad, strstr(bad, "g(")));
+    assert_false(has_comment(bad, strstr(bad, "h(")));
+    for (size_t a = 0; a < COUNT_OF(packs); a++) {
+        struct pack_files headers = {0};
+        assert_int_equal(pack_headers(&headers, home_dir(), packs[a].arch, NULL), ERR_NONE);
+        for (size_t h = 0; h < headers.count; h++) {
+            const char *text = headers.items[h].text;
+            if (strstr(headers.items[h].name, "_operands"))
+                continue;
+            for (const char *at = text; (at = strstr(at, marker)); at++)
+                if (!has_comment(text, at))
+                    fail_msg("%s: no comment with its PTX above %.60s", headers.items[h].name,
+                             at + strlen(marker));
+        }
+        pack_release(&headers);
+    }
+}
+
 static void what_is_not_there_is_said(void **state)
 {
     (void)state;
@@ -513,6 +567,7 @@ int main(void)
         cmocka_unit_test(packs_are_no_larger_than_the_papers),
         cmocka_unit_test(parts_say_what_they_must),
         cmocka_unit_test(declarations_leave_bodies_out),
+        cmocka_unit_test(every_function_has_its_comment),
         cmocka_unit_test(what_is_not_there_is_said),
         cmocka_unit_test(a_wrong_name_is_noticed),
         cmocka_unit_test(documents_hold),

@@ -9,7 +9,8 @@
 namespace ptxbench
 {
 
-// This block's number in its cluster, counted along x first. PTX: mov.u32 from %cluster_ctarank
+// This block's number in its cluster, counted along x first.
+// PTX: mov.u32 from %cluster_ctarank
 __device__ __forceinline__ uint32_t cluster_rank()
 {
     uint32_t rank;
@@ -17,7 +18,8 @@ __device__ __forceinline__ uint32_t cluster_rank()
     return rank;
 }
 
-// How many blocks the cluster has. PTX: mov.u32 from %cluster_nctarank
+// How many blocks the cluster has.
+// PTX: mov.u32 from %cluster_nctarank
 __device__ __forceinline__ uint32_t cluster_size()
 {
     uint32_t size;
@@ -56,7 +58,8 @@ __device__ __forceinline__ void cluster_sync()
 }
 
 // Cluster address of the thing that lies in block `rank` where `p` lies in this one.
-// For the functions below and for PTX's .shared::cluster operands. PTX: mapa.shared::cluster.u32
+// For the functions below and for PTX's .shared::cluster operands.
+// PTX: mapa.shared::cluster.u32
 __device__ __forceinline__ uint32_t cluster_address(const void *p, uint32_t rank)
 {
     uint32_t there;
@@ -64,7 +67,8 @@ __device__ __forceinline__ uint32_t cluster_address(const void *p, uint32_t rank
     return there;
 }
 
-// The same as an ordinary pointer that loads, stores and atomics take. PTX: mapa.u64
+// The same as an ordinary pointer that loads, stores and atomics take.
+// PTX: mapa.u64
 template <class T> __device__ __forceinline__ T *cluster_pointer(T *p, uint32_t rank)
 {
     uint64_t there;
@@ -72,7 +76,7 @@ template <class T> __device__ __forceinline__ T *cluster_pointer(T *p, uint32_t 
     return reinterpret_cast<T *>(there);
 }
 
-// Reads or writes a word of another block. Ordered by cluster_sync() or by mbarriers, not by
+// Reads a word of another block. Ordered by cluster_sync() or by mbarriers, not by
 // themselves.
 // PTX: ld.shared::cluster.b32
 __device__ __forceinline__ uint32_t cluster_load(uint32_t address)
@@ -82,13 +86,15 @@ __device__ __forceinline__ uint32_t cluster_load(uint32_t address)
     return value;
 }
 
+// Writes a word of another block; ordered likewise.
 // PTX: st.shared::cluster.b32
 __device__ __forceinline__ void cluster_store(uint32_t address, uint32_t value)
 {
     asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }
 
-// Adds to a float of another block. PTX: red.relaxed.cluster.shared::cluster.add.f32
+// Adds to a float of another block; ordered likewise.
+// PTX: red.relaxed.cluster.shared::cluster.add.f32
 __device__ __forceinline__ void cluster_add(uint32_t address, float value)
 {
     asm volatile("red.relaxed.cluster.shared::cluster.add.f32 [%0], %1;" ::"r"(address), "f"(value)

@@ -39,19 +39,22 @@ __device__ __forceinline__ void fence_proxy_async()
     asm volatile("fence.proxy.async;" ::: "memory");
 }
 
-// Orders this thread's accesses before it with those after it, as seen by block, cluster or GPU.
-// The wider the dearer: a GPU-wide fence in a main loop costs a third of a GEMM's speed.
-// PTX: fence.acq_rel.cta, fence.acq_rel.cluster, fence.acq_rel.gpu
+// Orders this thread's accesses before it with those after it, as its block sees them.
+// PTX: fence.acq_rel.cta
 __device__ __forceinline__ void fence_block()
 {
     asm volatile("fence.acq_rel.cta;" ::: "memory");
 }
 
+// The same as the cluster sees them; as dear as the next.
+// PTX: fence.acq_rel.cluster
 __device__ __forceinline__ void fence_cluster()
 {
     asm volatile("fence.acq_rel.cluster;" ::: "memory");
 }
 
+// The same as the GPU sees them: in a main loop it costs a third of a GEMM's speed.
+// PTX: fence.acq_rel.gpu
 __device__ __forceinline__ void fence_gpu()
 {
     asm volatile("fence.acq_rel.gpu;" ::: "memory");

@@ -19,6 +19,8 @@ template <int Stages> struct pipeline_stage {
     int index = 0;
     uint32_t parity = 0;
 
+    // To the next stage; round the ring the parity flips.
+    // PTX: none
     __device__ __forceinline__ void advance()
     {
         if (++index == Stages) {
@@ -47,7 +49,8 @@ template <int Stages> struct pipeline {
     }
 
     // Producer: waits until the stage is free. At first every stage is: a fresh barrier counts as
-    // having completed parity 1. PTX: mbarrier.try_wait.parity.shared::cta.b64
+    // having completed parity 1.
+    // PTX: mbarrier.try_wait.parity.shared::cta.b64
     __device__ __forceinline__ void wait_empty(const pipeline_stage<Stages> &at)
     {
         mbarrier_wait(&empty[at.index], at.parity ^ 1);
@@ -61,7 +64,8 @@ template <int Stages> struct pipeline {
         return &full[at.index];
     }
 
-    // Consumer: waits until the stage is written. PTX: mbarrier.try_wait.parity.shared::cta.b64
+    // Consumer: waits until the stage is written.
+    // PTX: mbarrier.try_wait.parity.shared::cta.b64
     __device__ __forceinline__ void wait_full(const pipeline_stage<Stages> &at)
     {
         mbarrier_wait(&full[at.index], at.parity);

@@ -32,6 +32,26 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
+// Writes 16 bytes at a 16-byte aligned address of this block's shared memory, where a
+// shared_address is at hand and no pointer.
+// PTX: st.shared.v4.b32
+__device__ __forceinline__ void shared_store(uint32_t address, const uint32_t (&v)[4])
+{
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]),
+                 "r"(v[2]), "r"(v[3])
+                 : "memory");
+}
+
+// The reading half.
+// PTX: ld.shared.v4.b32
+__device__ __forceinline__ void shared_load(uint32_t (&v)[4], uint32_t address)
+{
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(address)
+                 : "memory");
+}
+
 // First address at or after `p` that is a multiple of Alignment (a power of two). Dynamic shared
 // memory is only 16-byte aligned by contract: use this, and ask for Alignment bytes more in the
 // plan's shared_bytes.

@@ -38,7 +38,8 @@ namespace ptxbench
 
 // ---- what L2 should do with the lines: an operand for the functions below that take `policy` ----
 
-// Lines read once. PTX: createpolicy.fractional.L2::evict_first.b64
+// Lines read once.
+// PTX: createpolicy.fractional.L2::evict_first.b64
 __device__ __forceinline__ uint64_t policy_evict_first()
 {
     uint64_t policy;
@@ -46,7 +47,8 @@ __device__ __forceinline__ uint64_t policy_evict_first()
     return policy;
 }
 
-// Lines read again and again. PTX: createpolicy.fractional.L2::evict_last.b64
+// Lines read again and again.
+// PTX: createpolicy.fractional.L2::evict_last.b64
 __device__ __forceinline__ uint64_t policy_evict_last()
 {
     uint64_t policy;
@@ -56,7 +58,8 @@ __device__ __forceinline__ uint64_t policy_evict_last()
 
 // ---- boxes ----
 
-// Fetches the map itself. By one thread, at the kernel's start. PTX: prefetch.tensormap
+// Fetches the map itself. By one thread, at the kernel's start.
+// PTX: prefetch.tensormap
 __device__ __forceinline__ void tma_prefetch_map(const CUtensorMap *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -76,7 +79,8 @@ __device__ __forceinline__ void tma_load(void *to, const CUtensorMap *map, uint6
 #undef PTXBENCH_TAIL
 }
 
-// The same with a cache policy. PTX: the same with .L2::cache_hint
+// The same with a cache policy.
+// PTX: the same with .L2::cache_hint
 template <int D>
 __device__ __forceinline__ void tma_load(void *to, const CUtensorMap *map, uint64_t *bar,
                                          const int (&at)[D], uint64_t policy)
@@ -91,8 +95,7 @@ __device__ __forceinline__ void tma_load(void *to, const CUtensorMap *map, uint6
 // counted by the barrier at the same place in each: each block expects what all of them send it.
 // Before the copy every one of these blocks must have said that the place is free, not only the own
 // one.
-// PTX:
-// cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
+// PTX: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
 template <int D>
 __device__ __forceinline__ void tma_load_multicast(void *to, const CUtensorMap *map, uint64_t *bar,
                                                    const int (&at)[D], uint16_t blocks)
@@ -103,7 +106,8 @@ __device__ __forceinline__ void tma_load_multicast(void *to, const CUtensorMap *
 #undef PTXBENCH_TAIL
 }
 
-// The same with a cache policy. PTX: the same with .multicast::cluster.L2::cache_hint
+// The same with a cache policy.
+// PTX: the same with .multicast::cluster.L2::cache_hint
 template <int D>
 __device__ __forceinline__ void tma_load_multicast(void *to, const CUtensorMap *map, uint64_t *bar,
                                                    const int (&at)[D], uint16_t blocks,
@@ -116,7 +120,8 @@ __device__ __forceinline__ void tma_load_multicast(void *to, const CUtensorMap *
 #undef PTXBENCH_TAIL
 }
 
-// Brings a box into L2 only. PTX: cp.async.bulk.prefetch.tensor.2d.L2.global.tile (1d to 5d)
+// Brings a box into L2 only.
+// PTX: cp.async.bulk.prefetch.tensor.2d.L2.global.tile (1d to 5d)
 template <int D>
 __device__ __forceinline__ void tma_prefetch(const CUtensorMap *map, const int (&at)[D])
 {
@@ -138,7 +143,8 @@ __device__ __forceinline__ void tma_store(const CUtensorMap *map, const void *fr
 #undef PTXBENCH_TAIL
 }
 
-// The same with a cache policy. PTX: the same with .L2::cache_hint
+// The same with a cache policy.
+// PTX: the same with .L2::cache_hint
 template <int D>
 __device__ __forceinline__ void tma_store(const CUtensorMap *map, const void *from,
                                           const int (&at)[D], uint64_t policy)
@@ -164,8 +170,9 @@ __device__ __forceinline__ void tma_reduce_add(const CUtensorMap *map, const voi
 #undef PTXBENCH_TAIL
 }
 
-// The smaller, or the larger, of both instead of the sum. Maps of integers, f16 or bf16: f32 is an
-// illegal instruction. PTX: the same with .min, .max
+// The smaller of both instead of the sum. Maps of integers, f16 or bf16: f32 is an illegal
+// instruction.
+// PTX: cp.reduce.async.bulk.tensor.2d.global.shared::cta.min.tile.bulk_group (1d to 5d)
 template <int D>
 __device__ __forceinline__ void tma_reduce_min(const CUtensorMap *map, const void *from,
                                                const int (&at)[D])
@@ -176,6 +183,8 @@ __device__ __forceinline__ void tma_reduce_min(const CUtensorMap *map, const voi
 #undef PTXBENCH_TAIL
 }
 
+// The larger; the same types.
+// PTX: cp.reduce.async.bulk.tensor.2d.global.shared::cta.max.tile.bulk_group
 template <int D>
 __device__ __forceinline__ void tma_reduce_max(const CUtensorMap *map, const void *from,
                                                const int (&at)[D])
@@ -244,7 +253,8 @@ __device__ __forceinline__ void bulk_reduce_add(float *to, const float *from, ui
                  : "memory");
 }
 
-// Brings bytes into L2. PTX: cp.async.bulk.prefetch.L2.global
+// Brings bytes into L2.
+// PTX: cp.async.bulk.prefetch.L2.global
 __device__ __forceinline__ void bulk_prefetch(const void *from, uint32_t bytes)
 {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
@@ -254,22 +264,24 @@ __device__ __forceinline__ void bulk_prefetch(const void *from, uint32_t bytes)
 
 // ---- bulk groups: of stores and reductions, per thread ----
 
-// Closes a group of all stores this thread has started since the last. PTX:
-// cp.async.bulk.commit_group
+// Closes a group of all stores this thread has started since the last.
+// PTX: cp.async.bulk.commit_group
 __device__ __forceinline__ void tma_commit()
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 // Waits until all but the newest N groups of this thread have read their shared memory, which can
-// then be written again (tell the other threads by a barrier). PTX: cp.async.bulk.wait_group.read
+// then be written again (tell the other threads by a barrier).
+// PTX: cp.async.bulk.wait_group.read
 template <int N> __device__ __forceinline__ void tma_wait_read()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
 }
 
 // Waits until all but the newest N groups are written too. tma_wait<0>() before the thread that
-// started them ends, for shared memory goes with the block. PTX: cp.async.bulk.wait_group
+// started them ends, for shared memory goes with the block.
+// PTX: cp.async.bulk.wait_group
 template <int N> __device__ __forceinline__ void tma_wait()
 {
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");

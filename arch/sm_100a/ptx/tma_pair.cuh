@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// TMA for a pair of blocks that multiply together (tcgen05.cuh with Blocks = 2): each block loads its
-// own rows, and the bytes of both count at one mbarrier, that of the even block, whose thread
+// TMA for a pair of blocks that multiply together (tcgen05.cuh with Blocks = 2): each block loads
+// its own rows, and the bytes of both count at one mbarrier, that of the even block, whose thread
 // multiplies.
 //
-//   uint32_t full = pair_barrier(&s.full[stage]);           in both blocks: the even block's barrier
-//   even block:   mbarrier_arrive_expect(&s.full[stage], bytes of both blocks);
-//   both blocks:  tma_load_pair(s.a[stage], &map, full, {k, row});
+//   uint32_t full = pair_barrier(&s.full[stage]);           in both blocks: the even block's
+//   barrier even block:   mbarrier_arrive_expect(&s.full[stage], bytes of both blocks); both
+//   blocks:  tma_load_pair(s.a[stage], &map, full, {k, row});
 #ifndef PTXBENCH_TMA_PAIR_CUH
 #define PTXBENCH_TMA_PAIR_CUH
 
@@ -23,11 +23,11 @@ __device__ __forceinline__ uint32_t pair_barrier(const uint64_t *bar)
 }
 
 #define PTXBENCH_RANK(rank, box, tail, ...)                                                        \
-    asm volatile("cp.async.bulk.tensor." rank                                                      \
-                 ".shared::cluster.global.tile.mbarrier::complete_tx::bytes" tail(box)::           \
-                     "r"(at[0]),                                                                   \
-                 "r"(at[1 % D]), "r"(at[2 % D]), "r"(at[3 % D]), "r"(at[4 % D]), __VA_ARGS__       \
-                 : "memory")
+    asm volatile(                                                                                  \
+        "cp.async.bulk.tensor." rank                                                               \
+        ".shared::cluster.global.tile.mbarrier::complete_tx::bytes" tail(box)::"r"(at[0]),         \
+        "r"(at[1 % D]), "r"(at[2 % D]), "r"(at[3 % D]), "r"(at[4 % D]), __VA_ARGS__                \
+        : "memory")
 #define PTXBENCH_RANKS(tail, ...)                                                                  \
     static_assert(D >= 1 && D <= 5, "one to five coordinates");                                    \
     if constexpr (D == 1)                                                                          \
@@ -54,7 +54,8 @@ __device__ __forceinline__ void tma_load_pair(void *to, const CUtensorMap *map, 
 #undef PTXBENCH_TAIL
 }
 
-// The same with a cache policy. PTX: the same with .L2::cache_hint
+// The same with a cache policy.
+// PTX: the same with .L2::cache_hint
 template <int D>
 __device__ __forceinline__ void tma_load_pair(void *to, const CUtensorMap *map, uint32_t bar,
                                               const int (&at)[D], uint64_t policy)
@@ -64,10 +65,9 @@ __device__ __forceinline__ void tma_load_pair(void *to, const CUtensorMap *map, 
 #undef PTXBENCH_TAIL
 }
 
-// tma_load_multicast() with the bytes of each block counted at the barrier of this name in the even or
-// odd block of its pair, as `bar` is: in clusters of more than one pair.
-// PTX:
-// cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2
+// tma_load_multicast() with the bytes of each block counted at the barrier of this name in the even
+// or odd block of its pair, as `bar` is: in clusters of more than one pair.
+// PTX: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2
 template <int D>
 __device__ __forceinline__ void tma_load_pair_multicast(void *to, const CUtensorMap *map,
                                                         uint32_t bar, const int (&at)[D],

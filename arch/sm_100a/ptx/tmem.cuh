@@ -2,14 +2,14 @@
 // Tensor memory (TMEM): 128 lanes x 512 columns of 32 bits in each SM, where tcgen05 sums up.
 //
 //   one warp:      tmem_alloc<1>(&base, 256);  tmem_relinquish<1>();     base: in shared memory
-//   all:           tcgen05_fence_before(); __syncthreads(); tcgen05_fence_after();   base is there now
-//   four warps:    tmem_load<tmem_shape::l32x32b>(r, tmem_at(base, 32 * (warp % 4), column));
+//   all:           tcgen05_fence_before(); __syncthreads(); tcgen05_fence_after();   base is there
+//   now four warps:    tmem_load<tmem_shape::l32x32b>(r, tmem_at(base, 32 * (warp % 4), column));
 //                  tmem_wait_load();           before r is read
 //   the same warp: tmem_dealloc<1>(base, 256);                           when all have read
 //
-// An address is lane << 16 | column. Warp w of the block reaches lanes 32 (w % 4) to 32 (w % 4) + 31
-// with loads and stores, no others. `Blocks` is 1, or 2 for a pair of blocks that multiply together
-// (tcgen05.cuh); it is the same in every tcgen05 instruction of a kernel.
+// An address is lane << 16 | column. Warp w of the block reaches lanes 32 (w % 4) to 32 (w % 4) +
+// 31 with loads and stores, no others. `Blocks` is 1, or 2 for a pair of blocks that multiply
+// together (tcgen05.cuh); it is the same in every tcgen05 instruction of a kernel.
 #ifndef PTXBENCH_TMEM_CUH
 #define PTXBENCH_TMEM_CUH
 
@@ -35,7 +35,8 @@ template <int Blocks> __device__ __forceinline__ void tmem_alloc(uint32_t *to, u
 }
 
 // Frees what tmem_alloc gave, all of it, before the block ends. By the warp that allocated, after a
-// barrier behind the last use; with Blocks = 2 after the blocks of the pair have met (cluster_sync()).
+// barrier behind the last use; with Blocks = 2 after the blocks of the pair have met
+// (cluster_sync()).
 // PTX: tcgen05.dealloc.cta_group::1.sync.aligned.b32
 template <int Blocks> __device__ __forceinline__ void tmem_dealloc(uint32_t base, uint32_t columns)
 {
@@ -45,8 +46,9 @@ template <int Blocks> __device__ __forceinline__ void tmem_dealloc(uint32_t base
                  : "memory");
 }
 
-// This block will allocate no more: lets the next block of the SM allocate. By one whole warp, after
-// the last tmem_alloc. PTX: tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned
+// This block will allocate no more: lets the next block of the SM allocate. By one whole warp,
+// after the last tmem_alloc.
+// PTX: tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned
 template <int Blocks> __device__ __forceinline__ void tmem_relinquish()
 {
     static_assert(Blocks == 1 || Blocks == 2, "one block or a pair");
@@ -54,7 +56,8 @@ template <int Blocks> __device__ __forceinline__ void tmem_relinquish()
                  : "memory");
 }
 
-// The address `lane` lanes down and `column` columns right of `base`. PTX: none of its own
+// The address `lane` lanes down and `column` columns right of `base`.
+// PTX: none of its own
 __device__ __forceinline__ constexpr uint32_t tmem_at(uint32_t base, uint32_t lane, uint32_t column)
 {
     return base + (lane << 16) + column;
@@ -86,8 +89,7 @@ template <bool Half> struct tmem_half {
 template <> struct tmem_half<true> {
     static constexpr char load[] = ".pack::16b", store[] = ".unpack::16b";
 };
-template <tmem_shape S, int Registers, bool Half>
-struct tmem_name : tmem_unit<S>, tmem_half<Half> {
+template <tmem_shape S, int Registers, bool Half> struct tmem_name : tmem_unit<S>, tmem_half<Half> {
     static_assert(Registers % tmem_unit<S>::count == 0, "the shape has 1, 2 or 4 registers");
     static constexpr int number = Registers / tmem_unit<S>::count;
 };
@@ -110,12 +112,12 @@ template <int Columns> struct tmem_offset {
 
 } // namespace detail
 
-// Reads TMEM into registers, by one whole warp, all threads the same address: lane 32 (warp % 4), or
-// 16 more where the shape has 16 lanes. The size of r (a power of two, at most 128) gives the columns.
-// r is not there before tmem_wait_load(). After the mbarrier of tcgen05_commit() has been waited for:
-// tcgen05_fence_after() first. Half: the low 16 bits of two columns to each register.
-// PTX: tcgen05.ld.sync.aligned.32x32b.x8.b32 (16x64b, 16x128b, 16x256b; x1 to x128), with Half
-// .pack::16b
+// Reads TMEM into registers, by one whole warp, all threads the same address: lane 32 (warp % 4),
+// or 16 more where the shape has 16 lanes. The size of r (a power of two, at most 128) gives the
+// columns. r is not there before tmem_wait_load(). After the mbarrier of tcgen05_commit() has been
+// waited for: tcgen05_fence_after() first. Half: the low 16 bits of two columns to each register.
+// PTX: tcgen05.ld.sync.aligned.32x32b.x8.b32 (16x64b, 16x128b, 16x256b; x1 to x128),
+// with Half .pack::16b
 template <tmem_shape S, bool Half = false, int Count>
 __device__ __forceinline__ void tmem_load(uint32_t (&r)[Count], uint32_t address)
 {
@@ -124,7 +126,8 @@ __device__ __forceinline__ void tmem_load(uint32_t (&r)[Count], uint32_t address
 }
 
 // The same for 16 lanes twice: threads 0 to 15 read lane t from the address on, 16 to 31 read lane
-// t - 16 from `Columns` columns further right on. PTX: tcgen05.ld.sync.aligned.16x32bx2.x8.b32
+// t - 16 from `Columns` columns further right on.
+// PTX: tcgen05.ld.sync.aligned.16x32bx2.x8.b32
 template <int Columns, bool Half = false, int Count>
 __device__ __forceinline__ void tmem_load_split(uint32_t (&r)[Count], uint32_t address)
 {
@@ -135,8 +138,8 @@ __device__ __forceinline__ void tmem_load_split(uint32_t (&r)[Count], uint32_t a
 // Writes registers to TMEM; shapes and addresses as tmem_load. Before a tcgen05_mma reads it:
 // tmem_wait_store(), tcgen05_fence_before(), a barrier, tcgen05_fence_after() in the thread that
 // multiplies. Half: each register to the low 16 bits of two columns.
-// PTX: tcgen05.st.sync.aligned.32x32b.x8.b32 (the shapes and counts of tmem_load), with Half
-// .unpack::16b
+// PTX: tcgen05.st.sync.aligned.32x32b.x8.b32 (the shapes and counts of tmem_load),
+// with Half .unpack::16b
 template <tmem_shape S, bool Half = false, int Count>
 __device__ __forceinline__ void tmem_store(uint32_t address, const uint32_t (&r)[Count])
 {
@@ -144,7 +147,8 @@ __device__ __forceinline__ void tmem_store(uint32_t address, const uint32_t (&r)
                                                   detail::tmem_no_tail>(address, r);
 }
 
-// The same for 16 lanes twice, as tmem_load_split. PTX: tcgen05.st.sync.aligned.16x32bx2.x8.b32
+// The same for 16 lanes twice, as tmem_load_split.
+// PTX: tcgen05.st.sync.aligned.16x32bx2.x8.b32
 template <int Columns, bool Half = false, int Count>
 __device__ __forceinline__ void tmem_store_split(uint32_t address, const uint32_t (&r)[Count])
 {
@@ -152,20 +156,23 @@ __device__ __forceinline__ void tmem_store_split(uint32_t address, const uint32_
                                                   detail::tmem_offset<Columns>>(address, r);
 }
 
-// Waits for this warp's loads: their registers are there. Before they are used, and before the columns
-// are given back to the tensor cores. By the whole warp. PTX: tcgen05.wait::ld.sync.aligned
+// Waits for this warp's loads: their registers are there. Before they are used, and before the
+// columns are given back to the tensor cores. By the whole warp.
+// PTX: tcgen05.wait::ld.sync.aligned
 __device__ __forceinline__ void tmem_wait_load()
 {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
 }
 
-// Waits for this warp's stores: they are in TMEM. PTX: tcgen05.wait::st.sync.aligned
+// Waits for this warp's stores: they are in TMEM.
+// PTX: tcgen05.wait::st.sync.aligned
 __device__ __forceinline__ void tmem_wait_store()
 {
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 
-// ---- copies from shared memory, and shifts: by one thread, asynchronous, ended by tcgen05_commit ----
+// ---- copies from shared memory, and shifts: by one thread, asynchronous, ended by tcgen05_commit
+// ----
 
 // What one tmem_copy moves; rows of 32 or 16 bytes, the next 16 bytes to the next four columns:
 //   r128x256b, r128x128b   row i to lane i
@@ -200,9 +207,10 @@ PTXBENCH_SHAPE(r32x128b, "32x128b.warpx4")
 
 } // namespace detail
 
-// Copies a tile that `tile` (a descriptor, rows of the shape as core matrices of 8 rows of 16 bytes)
-// describes to TMEM; the address has column a multiple of 4. Ordered with the tcgen05_mma that the same
-// thread issues later: no wait between them. With Blocks = 2 each block copies its own.
+// Copies a tile that `tile` (a descriptor, rows of the shape as core matrices of 8 rows of 16
+// bytes) describes to TMEM; the address has column a multiple of 4. Ordered with the tcgen05_mma
+// that the same thread issues later: no wait between them. With Blocks = 2 each block copies its
+// own.
 // PTX: tcgen05.cp.cta_group::1.128x256b (4x256b, 128x128b, 64x128b.warpx2::02_13,
 // 64x128b.warpx2::01_23, 32x128b.warpx4)
 template <tmem_copy_shape S, int Blocks = 1>
@@ -213,8 +221,9 @@ __device__ __forceinline__ void tmem_copy(uint32_t address, uint64_t tile)
                  : "memory");
 }
 
-// Moves the 32 bytes at the address one lane up for the 31 lanes below it, so that lane i takes those
-// of lane i + 1; the lane of the address is a multiple of 32. PTX: tcgen05.shift.cta_group::1.down
+// Moves the 32 bytes at the address one lane up for the 31 lanes below it, so that lane i takes
+// those of lane i + 1; the lane of the address is a multiple of 32.
+// PTX: tcgen05.shift.cta_group::1.down
 template <int Blocks = 1> __device__ __forceinline__ void tmem_shift(uint32_t address)
 {
     asm volatile("tcgen05.shift.cta_group::%1.down [%0];" ::"r"(address), "n"(Blocks) : "memory");
@@ -222,15 +231,17 @@ template <int Blocks = 1> __device__ __forceinline__ void tmem_shift(uint32_t ad
 
 // ---- order between threads ----
 
-// Before a barrier or an arrival that tells other threads that this one's tcgen05 work is done (loads
-// and stores after their wait). tcgen05_commit() contains it. PTX: tcgen05.fence::before_thread_sync
+// Before a barrier or an arrival that tells other threads that this one's tcgen05 work is done
+// (loads and stores after their wait). tcgen05_commit() contains it.
+// PTX: tcgen05.fence::before_thread_sync
 __device__ __forceinline__ void tcgen05_fence_before()
 {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }
 
 // After the barrier or mbarrier_wait by which this thread was told: before its first tcgen05
-// instruction that depends on it. PTX: tcgen05.fence::after_thread_sync
+// instruction that depends on it.
+// PTX: tcgen05.fence::after_thread_sync
 __device__ __forceinline__ void tcgen05_fence_after()
 {
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");

@@ -25,13 +25,15 @@ namespace ptxbench
 {
 
 // Hands d and a over to the tensor cores. Before the first wgmma, and again whenever ordinary code
-// has written d or a since; not between wgmmas into the same d. PTX: wgmma.fence.sync.aligned
+// has written d or a since; not between wgmmas into the same d.
+// PTX: wgmma.fence.sync.aligned
 __device__ __forceinline__ void wgmma_fence()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Closes a group of all wgmmas since the last one. PTX: wgmma.commit_group.sync.aligned
+// Closes a group of all wgmmas since the last one.
+// PTX: wgmma.commit_group.sync.aligned
 __device__ __forceinline__ void wgmma_commit()
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -46,7 +48,8 @@ template <int N> __device__ __forceinline__ void wgmma_wait()
 }
 
 // Tells the compiler that d (or a) changes here, so that it moves no read or copy of it across.
-// Right after wgmma_wait where several sets of sums are in flight; costs nothing. PTX: none
+// Right after wgmma_wait where several sets of sums are in flight; costs nothing.
+// PTX: none
 template <class T, int Count> __device__ __forceinline__ void wgmma_hold(T (&d)[Count])
 {
 #pragma unroll
@@ -61,7 +64,8 @@ template <class T, int Count> __device__ __forceinline__ void wgmma_hold(T (&d)[
 
 // Strides between core matrices (8 rows of 16 bytes) in bytes, below 2^18, multiples of 16; what
 // they mean depends on the layout: use the builders below. `tile` is 16-byte aligned; with swizzle
-// the pattern must begin at a multiple of 256, 512 or 1024 bytes. PTX: none of its own
+// the pattern must begin at a multiple of 256, 512 or 1024 bytes.
+// PTX: none of its own
 template <swizzle S>
 __device__ __forceinline__ uint64_t descriptor(const void *tile, uint32_t leading, uint32_t stride)
 {
@@ -102,7 +106,8 @@ __device__ __forceinline__ uint64_t descriptor_mn_major(const void *tile, int ks
         return descriptor<S>(tile, static_cast<int>(S) * ks, 8 * static_cast<int>(S));
 }
 
-// The descriptor of what lies `bytes` further on (a multiple of 16). PTX: none of its own
+// The descriptor of what lies `bytes` further on (a multiple of 16).
+// PTX: none of its own
 __device__ __forceinline__ uint64_t advance(uint64_t descriptor, uint32_t bytes)
 {
     return descriptor + (bytes >> 4);
