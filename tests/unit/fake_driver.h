@@ -20,6 +20,14 @@
 
 enum { FAKE_GRANULE = 4096 };
 
+static size_t fake_free_bytes = (size_t)1 << 30; /* what cuMemGetInfo says */
+static long fake_fail_at;                        /* the k-th allocation from now fails; 0: none */
+
+static inline bool fake_fails(void)
+{
+    return fake_fail_at > 0 && --fake_fail_at == 0;
+}
+
 static inline void *fake_at(CUdeviceptr at)
 {
     return (void *)(uintptr_t)at;
@@ -31,6 +39,8 @@ static CUresult fake_create(CUmemGenericAllocationHandle *out, size_t size,
                             const CUmemAllocationProp *prop, unsigned long long flags)
 {
     (void)prop, (void)flags;
+    if (fake_fails())
+        return CUDA_ERROR_OUT_OF_MEMORY;
     int fd = memfd_create("device", MFD_CLOEXEC);
     *out = (CUmemGenericAllocationHandle)fd;
     return fd >= 0 && ftruncate(fd, (off_t)size) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -62,6 +72,8 @@ static CUresult fake_map(CUdeviceptr at, size_t size, size_t offset,
                          CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     (void)flags;
+    if (fake_fails())
+        return CUDA_ERROR_INVALID_VALUE;
     void *p =
         mmap(fake_at(at), size, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)handle, (off_t)offset);
     return p != MAP_FAILED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -88,7 +100,7 @@ static CUresult fake_unreserve(CUdeviceptr at, size_t size)
 
 static CUresult fake_alloc(CUdeviceptr *out, size_t bytes)
 {
-    *out = (CUdeviceptr)(uintptr_t)malloc(bytes);
+    *out = fake_fails() ? 0 : (CUdeviceptr)(uintptr_t)malloc(bytes);
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -100,14 +112,14 @@ static CUresult fake_free(CUdeviceptr at)
 
 static CUresult fake_info(size_t *free_bytes, size_t *total)
 {
-    *free_bytes = *total = (size_t)1 << 30;
+    *free_bytes = *total = fake_free_bytes;
     return CUDA_SUCCESS;
 }
 
 static CUresult fake_host_alloc(void **out, size_t bytes, unsigned flags)
 {
     (void)flags;
-    *out = malloc(bytes);
+    *out = fake_fails() ? NULL : malloc(bytes);
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

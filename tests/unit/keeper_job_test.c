@@ -229,6 +229,15 @@ static void oracle(void **arguments)
              fake_at(*(CUdeviceptr *)arguments[2]), true);
 }
 
+static void fill_oracle(void)
+{
+    struct oracle_code *code = &process.cache.codes[0];
+    *code = (struct oracle_code){.problem = &process.registry.problems.items[0],
+                                 .symbols = json_pack("{s:s}", "gemm_oracle", "gemm_oracle")};
+    buf_init(&code->cubin, LIMIT_CUBIN);
+    buf_adds(&code->cubin, "cubin");
+}
+
 /* A keeper on the fake device; its oracle is compiled already. */
 static void open_keeper(enum behaviour behaviour, int owner[2])
 {
@@ -248,11 +257,7 @@ static void open_keeper(enum behaviour behaviour, int owner[2])
     assert_int_equal(device_lock_open(&process.gpu.lock, name, &f), ERR_NONE);
     assert_int_equal(
         keeper_cache_init(&process.cache, &process.gpu, &process.registry.problems, &f), ERR_NONE);
-    struct oracle_code *code = &process.cache.codes[0];
-    *code = (struct oracle_code){.problem = &process.registry.problems.items[0],
-                                 .symbols = json_pack("{s:s}", "gemm_oracle", "gemm_oracle")};
-    buf_init(&code->cubin, LIMIT_CUBIN);
-    buf_adds(&code->cubin, "cubin");
+    fill_oracle();
     keeper_spares_init(&process.spares, (int)behaviour);
 }
 
@@ -520,6 +525,72 @@ static void requests_out_of_turn_are_refused(void **state)
     close_keeper(owner);
 }
 
+static void the_cache_makes_room(void **state)
+{
+    (void)state;
+    int owner[2];
+    struct fault f = {0};
+    struct admit_sizes sizes;
+    open_keeper(HONEST, owner);
+    const struct problem *p = &process.registry.problems.items[0];
+    const struct workload *one = &p->workloads[0], other = *one;
+    keeper_task_sizes(&process.gpu, p, one, &sizes);
+    int64_t whole = admit_bytes(&sizes, ADMIT_SLOTS_MAX);
+    fake_free_bytes = (size_t)whole * 3 / 2; /* three quarters of that: room for one */
+    struct keeper_task *t = keeper_cache_get(&process.cache, 0, p, one, &f);
+    assert_non_null(t);
+    assert_int_equal(t->slots, ADMIT_SLOTS_MAX);
+    assert_ptr_equal(keeper_cache_get(&process.cache, 0, p, one, &f), t);
+    t = keeper_cache_get(&process.cache, 0, p, &other, &f);
+    assert_non_null(t);
+    assert_ptr_equal(t->workload, &other);
+    assert_int_equal(process.cache.count, 1); /* the first had to go */
+    fake_free_bytes = 8 * (size_t)whole;
+    assert_non_null(keeper_cache_get(&process.cache, 0, p, one, &f));
+    assert_int_equal(process.cache.count, 2);
+    keeper_cache_release(&process.cache);
+
+    assert_int_equal(
+        keeper_cache_init(&process.cache, &process.gpu, &process.registry.problems, &f), ERR_NONE);
+    fill_oracle();
+    fake_free_bytes = (size_t)admit_bytes(&sizes, 4) * 4 / 3 + 4;
+    t = keeper_cache_get(&process.cache, 0, p, one, &f);
+    assert_non_null(t);
+    assert_int_equal(t->slots, 4);
+    keeper_cache_release(&process.cache);
+
+    assert_int_equal(
+        keeper_cache_init(&process.cache, &process.gpu, &process.registry.problems, &f), ERR_NONE);
+    fake_free_bytes = (size_t)whole / 16;
+    assert_null(keeper_cache_get(&process.cache, 0, p, one, &f));
+    assert_non_null(strstr(f.detail, "of device memory"));
+    fake_free_bytes = (size_t)1 << 30;
+    close_keeper(owner);
+}
+
+/* Whatever allocation fails, nothing is left behind and the next try works. */
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    int owner[2];
+    struct fault f = {0};
+    open_keeper(HONEST, owner);
+    const struct problem *p = &process.registry.problems.items[0];
+    long failures = 0;
+    for (bool done = false; !done; failures++) {
+        fake_fail_at = failures + 1;
+        done = keeper_cache_get(&process.cache, 0, p, &p->workloads[0], &f) != NULL;
+        done = done && fake_fail_at > 0; /* nothing was left to fail */
+        if (!done)
+            assert_int_equal(process.cache.count, 0);
+        assert_true(failures < 1000);
+    }
+    fake_fail_at = 0;
+    assert_true(failures > 100);
+    assert_int_equal(process.cache.count, 1);
+    close_keeper(owner);
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -538,6 +609,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_missing_is_said),
         cmocka_unit_test(a_runner_costs_one_submission),
         cmocka_unit_test(requests_out_of_turn_are_refused),
+        cmocka_unit_test(the_cache_makes_room),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove_lock("lock");
