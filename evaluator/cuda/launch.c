@@ -186,14 +186,20 @@ static CUresult mark_end(struct launcher *l, size_t i, CUstream stream)
                                  CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
-static bool enqueue(struct launcher *l, int slot, CUstream stream, const CUevent *events,
-                    bool marked, struct launch_fault *fault)
+/* Launches `from` … `to` - 1 of the plan, buffers zeroed ahead of the first one of all. */
+struct span {
+    size_t from, to;
+};
+
+static bool enqueue(struct launcher *l, int slot, CUstream stream, struct span span,
+                    const CUevent *events, bool marked, struct launch_fault *fault)
 {
     const struct plan *plan = l->spec.plan;
     struct binding *b = l->slots[slot];
-    if (!record(events, 0, stream, fault) || !scratch_zero(&l->scratch, stream, fault))
+    if (!record(events, 0, stream, fault) ||
+        (span.from == 0 && !scratch_zero(&l->scratch, stream, fault)))
         return false;
-    for (size_t i = 0; i < plan->launch_count; i++) {
+    for (size_t i = span.from; i < span.to; i++) {
         CUresult r = queue_launch(l->module.launches[i], &plan->launches[i], &b->params[i], stream);
         if (r == CUDA_SUCCESS && marked)
             r = mark_end(l, i, stream);
@@ -207,7 +213,23 @@ static bool enqueue(struct launcher *l, int slot, CUstream stream, const CUevent
 bool launcher_enqueue(struct launcher *l, int slot, CUstream stream, const CUevent *events,
                       struct launch_fault *fault)
 {
-    return enqueue(l, slot, stream, events, false, fault);
+    return enqueue(l, slot, stream, (struct span){0, l->spec.plan->launch_count}, events, false,
+                   fault);
+}
+
+bool launcher_enqueue_until(struct launcher *l, int slot, CUstream stream, size_t launch,
+                            struct launch_fault *fault)
+{
+    return enqueue(l, slot, stream, (struct span){0, launch}, NULL, false, fault);
+}
+
+bool launcher_enqueue_one(struct launcher *l, int slot, CUstream stream, size_t launch,
+                          struct launch_fault *fault)
+{
+    struct binding *b = l->slots[slot];
+    const struct plan_launch *p = &l->spec.plan->launches[launch];
+    CUresult r = queue_launch(l->module.launches[launch], p, &b->params[launch], stream);
+    return !queue_fault(fault, r, p, (int)launch);
 }
 
 /* Lays a kernel's fault to a launch of the plan; to its only one if none is known. */
@@ -234,7 +256,8 @@ bool launcher_run(struct launcher *l, int slot, CUstream stream, struct launch_f
 {
     volatile uint32_t *mark = l->mark;
     *mark = 0;
-    if (launcher_prepare(l, stream, fault) && enqueue(l, slot, stream, NULL, true, fault) &&
+    const struct span all = {0, l->spec.plan->launch_count};
+    if (launcher_prepare(l, stream, fault) && enqueue(l, slot, stream, all, NULL, true, fault) &&
         launcher_wait(l, stream, fault))
         return true;
     blame(l, *mark, fault);

@@ -56,6 +56,11 @@ bool launcher_bind(struct launcher *l, int slot, const CUdeviceptr tensors[LIMIT
 bool launcher_prepare(struct launcher *l, CUstream stream, struct launch_fault *fault);
 bool launcher_enqueue(struct launcher *l, int slot, CUstream stream, const CUevent *events,
                       struct launch_fault *fault);
+/* The same in two parts, for who looks at one launch: what comes before it, and itself. */
+bool launcher_enqueue_until(struct launcher *l, int slot, CUstream stream, size_t launch,
+                            struct launch_fault *fault);
+bool launcher_enqueue_one(struct launcher *l, int slot, CUstream stream, size_t launch,
+                          struct launch_fault *fault);
 /* Operations that one prepare + enqueue put into a stream, at most. */
 size_t launcher_operations(const struct launcher *l);
 

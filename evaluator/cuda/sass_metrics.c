@@ -101,14 +101,14 @@ static enum err configure(struct sass_metrics *m, int ordinal, struct fault *f)
     return check(cupti.SassMetricsSetConfig(&set), f, "set the metrics");
 }
 
-enum err sass_metrics_begin(struct sass_metrics *m, enum sass_patching patching, struct fault *f)
+enum err sass_metrics_begin(struct sass_metrics *m, struct fault *f)
 {
     if (m->used)
         return fault_set(f, ERR_UNAVAILABLE,
                          "cannot count instructions: a process can do so only once");
     CUpti_SassMetricsEnable_Params p = {.structSize = CUpti_SassMetricsEnable_Params_STRUCT_SIZE,
                                         .ctx = m->context,
-                                        .enableLazyPatching = patching == SASS_PATCH_FIRST};
+                                        .enableLazyPatching = 1};
     enum err e = check(cupti.SassMetricsEnable(&p), f, "begin");
     m->on = m->used = e == ERR_NONE;
     return e;

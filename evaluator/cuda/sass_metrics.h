@@ -4,7 +4,7 @@
  * so there is no rehearsal either.
  *
  *     sass_metrics_open(&m, &device, ordinal, f)   reads files: before a process confines itself
- *     load the module; sass_metrics_begin(&m, …, f); launch …; sass_metrics_end(&m, &records, f) */
+ *     load the module; sass_metrics_begin(&m, f); one launch; sass_metrics_end(&m, &records, f) */
 #ifndef EVALUATOR_CUDA_SASS_METRICS_H
 #define EVALUATOR_CUDA_SASS_METRICS_H
 
@@ -23,10 +23,9 @@ struct sass_metrics {
  * only an administrator may read, another profiler. */
 enum err sass_metrics_open(struct sass_metrics *m, const struct driver_device *d, int ordinal,
                            struct fault *f);
-/* When a function is patched. Lazily only the first one that is launched is for sure (CUPTI 13.0: a second
- * one was not); at once takes every function of every module that is loaded, launched or not. */
-enum sass_patching { SASS_PATCH_ALL, SASS_PATCH_FIRST };
-enum err sass_metrics_begin(struct sass_metrics *m, enum sass_patching patching, struct fault *f);
+/* The function that is launched next is watched; a second one would not be (CUPTI 13.0). Nothing of the
+ * driver's own may come between: a memset is a kernel too. */
+enum err sass_metrics_begin(struct sass_metrics *m, struct fault *f);
 /* What was executed since then; waits for nothing. ERR_UNAVAILABLE if not all of it is known. `out` is
  * sorted; release it in any case. */
 enum err sass_metrics_end(struct sass_metrics *m, struct sass_records *out, struct fault *f);

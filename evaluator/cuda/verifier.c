@@ -13,19 +13,16 @@ struct verifier {
     struct fault missing; /* why nothing can be counted; code ERR_NONE: it can */
 };
 
-/* What the plan launches, by names of the module. */
-static size_t launches_of(const struct session *s, struct sass_launch out[LIMIT_LAUNCHES])
+/* The launch that is counted, by its name in the module. */
+static struct sass_launch launch_of(const struct session *s, size_t launch)
 {
+    const struct plan_launch *l = &s->plan->launches[launch];
+    const char *symbol = json_string_value(json_object_get(s->symbols, l->kernel));
     uint64_t size = (uint64_t)s->arch->warp_size;
-    for (size_t i = 0; i < s->plan->launch_count; i++) {
-        const struct plan_launch *l = &s->plan->launches[i];
-        const char *symbol = json_string_value(json_object_get(s->symbols, l->kernel));
-        uint64_t threads = (uint64_t)(l->block[0] * l->block[1] * l->block[2]);
-        out[i] = (struct sass_launch){symbol ? symbol : l->kernel,
-                                      (uint64_t)(l->grid[0] * l->grid[1] * l->grid[2]) *
-                                          ((threads + size - 1) / size)};
-    }
-    return s->plan->launch_count;
+    uint64_t threads = (uint64_t)(l->block[0] * l->block[1] * l->block[2]);
+    return (struct sass_launch){symbol ? symbol : l->kernel,
+                                (uint64_t)(l->grid[0] * l->grid[1] * l->grid[2]) *
+                                    ((threads + size - 1) / size)};
 }
 
 static json_t *count_json(const struct sass_count *c)
@@ -68,27 +65,19 @@ static void put_unknown(json_t *to, const struct fault *why)
     json_object_set_new(to, "patched", json_integer(0));
 }
 
-/* Does the plan launch one kernel and nothing of the driver's own? */
-static bool is_alone(const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->buffer_count; i++)
-        if (plan->buffers[i].init == BUFFER_ZERO)
-            return false;
-    return plan->launch_count == 1;
-}
-
-/* Runs the plan once under the metrics. False if the plan's own kernels went wrong. */
-static bool run_counted(struct session *s, int slot, struct sass_records *records,
+/* Runs the plan up to the launch, and that under the metrics. False if the plan's own kernels went
+ * wrong. */
+static bool run_counted(struct session *s, int slot, size_t launch, struct sass_records *records,
                         struct fault *why, struct session_answer *out)
 {
     struct verifier *v = s->role;
     if (!launcher_prepare(s->launcher, NULL, &out->fault) ||
+        !launcher_enqueue_until(s->launcher, slot, NULL, launch, &out->fault) ||
         !launcher_wait(s->launcher, NULL, &out->fault))
         return false;
-    if (sass_metrics_begin(&v->metrics, is_alone(s->plan) ? SASS_PATCH_FIRST : SASS_PATCH_ALL,
-                           why) != ERR_NONE)
+    if (sass_metrics_begin(&v->metrics, why) != ERR_NONE)
         return true;
-    bool ok = launcher_enqueue(s->launcher, slot, NULL, NULL, &out->fault) &&
+    bool ok = launcher_enqueue_one(s->launcher, slot, NULL, launch, &out->fault) &&
               launcher_wait(s->launcher, NULL, &out->fault);
     struct fault late = {0};
     if (sass_metrics_end(&v->metrics, records, &late) != ERR_NONE)
@@ -96,14 +85,14 @@ static bool run_counted(struct session *s, int slot, struct sass_records *record
     return ok;
 }
 
-static enum err summarise(const struct session *s, const struct sass_records *records,
-                          struct sass_summary *sum, struct fault *why)
+static enum err summarise(const struct session *s, size_t launch,
+                          const struct sass_records *records, struct sass_summary *sum,
+                          struct fault *why)
 {
-    struct sass_launch launches[LIMIT_LAUNCHES];
+    struct sass_launch counted = launch_of(s, launch);
     struct cubin cubin;
-    size_t count = launches_of(s, launches);
     enum err e = cubin_open(&cubin, s->cubin, s->cubin_len, why);
-    return e == ERR_NONE ? sass_summarise(&cubin, s->arch, launches, count, records, sum, why) : e;
+    return e == ERR_NONE ? sass_summarise(&cubin, s->arch, &counted, 1, records, sum, why) : e;
 }
 
 static bool do_count(struct session *s, const json_t *request, struct wire_message *message,
@@ -115,12 +104,16 @@ static bool do_count(struct session *s, const json_t *request, struct wire_messa
     struct sass_records records = {0};
     struct sass_summary sum;
     int slot = session_slot(s, request, "slot", out);
+    json_int_t launch = json_integer_value(json_object_get(request, "launch"));
     if (slot < 0 || !session_load(s, true, out))
         return false;
+    if (launch < 0 || (size_t)launch >= s->plan->launch_count)
+        return session_refuse(out, "the plan has no launch %lld", (long long)launch);
     double start = now_s();
-    bool ok = why.code != ERR_NONE || run_counted(s, slot, &records, &why, out);
+    bool ok = why.code != ERR_NONE || run_counted(s, slot, (size_t)launch, &records, &why, out);
     json_object_set_new(out->members, "us", json_real((now_s() - start) * 1e6));
-    if (ok && why.code == ERR_NONE && summarise(s, &records, &sum, &why) == ERR_NONE)
+    if (ok && why.code == ERR_NONE &&
+        summarise(s, (size_t)launch, &records, &sum, &why) == ERR_NONE)
         put_known(out->members, s, &sum);
     else
         put_unknown(out->members, &why);

@@ -3,12 +3,14 @@
  * CUPTI's SASS metrics and so knows how often every instruction was executed. Served over
  * evaluator/wire.h like a runner ("open", "slot"), and one operation of its own:
  *
- *   {"op": "count", "slot": i}   Result, beside ok, fault, sticky:
+ *   {"op": "count", "slot": i, "launch": n}   launches 0 … n of the plan are run, the last one counted, and
+ *   a process counts once (evaluator/cuda/sass_metrics.h): a plan of several launches takes as many
+ *   verifiers. Result, beside ok, fault, sticky:
  *     {"executed": true | false | null,     a target instruction of the architecture was executed
  *      "families": {"gmma": {"warps": n, "threads": n}, …} | null,   every family of arch.json
  *      "tensor_share": x | null,            FLOPs of tensor instructions / FLOPs of the problem
  *      "reason": "…" | null,                why executed, families or tensor_share are null
- *      "total": {"warps": n, "threads": n} | null,   all instructions of the launched kernels
+ *      "total": {"warps": n, "threads": n} | null,   all instructions of the launched kernel
  *      "patched": n,                        instructions that were counted
  *      "us": x}                             wall time of the counted run
  *   The first four are the report's "target" (evaluator/report.h). warps: executions by a warp; threads:

@@ -89,8 +89,9 @@ static char *read_source(const char *file)
     return source.data;
 }
 
-/* The verifier's answer for one source; new reference. */
-static json_t *count(const struct kit *k, const char *source, const struct kit_slot *slot)
+/* The verifier's answer for one launch of a source; new reference. */
+static json_t *count(const struct kit *k, const char *source, const struct kit_slot *slot,
+                     int launch)
 {
     struct kit_code code;
     struct kit_runner r;
@@ -102,7 +103,9 @@ static json_t *count(const struct kit *k, const char *source, const struct kit_s
     } else {
         printf("# ready after %.0f ms\n", (now_s() - start) * 1e3);
         if (kit_ok(kit_open_code(&r, k, &code)) && kit_ok(kit_map(&r, slot, 0, "start")))
-            answer = kit_ask(&r, json_pack("{s:s, s:i}", "op", "count", "slot", 0), NULL, 0);
+            answer = kit_ask(
+                &r, json_pack("{s:s, s:i, s:i}", "op", "count", "slot", 0, "launch", launch), NULL,
+                0);
     }
     kit_stop(&r);
     json_decref(code.plan);
@@ -179,7 +182,7 @@ static bool as_ptxvm(const json_t *answer, const struct kit *k, const char *sour
 }
 
 /* Two kernels, one of them launched twice and one also to fill a buffer, with a buffer that is
- * zeroed first: everything of the plan counts, and nothing else. */
+ * zeroed first: each launch has its own counts, and nothing else is in them. */
 static const char several[] =
     "/*ptxbench-launch {\"buffers\": {"
     "\"z\": {\"dtype\": \"u32\", \"shape\": [64], \"init\": \"zero\"}, "
@@ -193,17 +196,20 @@ static const char several[] =
     "\"r\"(0))\n"
     "__global__ void one(unsigned *p) { float d = 0; MMA; p[threadIdx.x] = d; }\n"
     "__global__ void two(unsigned *p) { float d = 0; MMA; MMA; p[threadIdx.x] = d; }\n";
-enum { SEVERAL_WARPS = 2 * 3 * 2 * 1 + 5 * 2 };
+static const int64_t several_warps[] = {3 * 2 * 1, 5 * 1 * 2, 3 * 2 * 1};
 
 static void several_launches(const struct kit *k)
 {
     struct kit_slot slot = {0};
     kit_slot_new(k, &slot, MEMORY_START, NULL);
-    json_t *answer = count(k, several, &slot);
-    report(member(answer, "mma", "warps") == SEVERAL_WARPS &&
-               member(answer, "mma", "threads") == 32 * SEVERAL_WARPS,
-           "counts every launch of a plan", "two kernels", k->workload->name);
-    json_decref(answer);
+    for (int i = 0; i < 3; i++) {
+        json_t *answer = count(k, several, &slot, i);
+        report(member(answer, "mma", "warps") == several_warps[i] &&
+                   member(answer, "mma", "threads") == 32 * several_warps[i],
+               "counts every launch of a plan", i == 1 ? "the second kernel" : "the first kernel",
+               k->workload->name);
+        json_decref(answer);
+    }
 }
 
 static void free_slot(struct kit_slot *slot)
@@ -221,7 +227,7 @@ static void one(struct kit *k, const struct example *e, const char *workload)
     k->workload = problem_workload(k->problem, workload);
     kit_measure(k);
     kit_slot_new(k, &slot, MEMORY_START, NULL);
-    json_t *answer = count(k, source, &slot);
+    json_t *answer = count(k, source, &slot, 0);
     report(as_computed(answer, e, k), "counts what the tiles say", e->file, workload);
     if (!strcmp(workload, "small"))
         report(as_ptxvm(answer, k, source), "counts what ptxvm counts", e->file, workload);
@@ -238,7 +244,7 @@ int main(int argc, char **argv)
     if (argc == 3) {
         struct kit_slot slot = {0};
         kit_slot_new(&k, &slot, MEMORY_START, NULL);
-        json_decref(count(&k, read_source(argv[1]), &slot));
+        json_decref(count(&k, read_source(argv[1]), &slot, 0));
         return 0;
     }
     for (size_t i = 0; i < COUNT_OF(examples); i++)
