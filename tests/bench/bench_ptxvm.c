@@ -296,7 +296,8 @@ static void count(const char *form, const char *reason, void *arg)
 {
     size_t *counts = arg;
     char detail[PTXVM_DETAIL];
-    enum form_result result = form_try(form, false, detail, sizeof detail);
+    enum ptxvm_status status;
+    enum form_result result = form_try(form, false, &status, detail, sizeof detail);
     counts[0] += result == FORM_EXECUTED;
     counts[1] += result == FORM_REJECTED && reason;
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tests/data/ptx_forms.txt: every instruction form of sm_90a, and what ptxvm does with it. Shared by
- * the test of the table and the bench that counts it. */
+ * tests/data/ptx_forms.txt: every instruction form of sm_90a, and what ptxvm does with it. Shared
+ * by the test of the table and the bench that counts it. */
 #ifndef TESTS_UNIT_FORMS_H
 #define TESTS_UNIT_FORMS_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/util.h"
 #include "evaluator/ptxvm/decode.h"
-
-enum { FORM_TEXT = 1024 };
+#include "tests/unit/forms_table.h"
 
 /* What a kernel of one form is made of: the form stands behind a branch, or is the first to run. */
 #define FORM_HEAD                                                                                  \
@@ -23,50 +17,11 @@ enum { FORM_TEXT = 1024 };
     ".reg .f64 g<10>; .reg .pred p<4>; .reg .b32 ws, wm; .reg .b64 dg, dt, dm;\n"                  \
     ".shared .align 128 .b8 sv[1024]; .local .align 16 .b8 lv[64];\n"                              \
     "mov.u64 dg, gv; mov.u64 dt, gv; mov.u32 ws, sv; mov.u32 wm, sv; cvta.shared.u64 dm, 1024;\n"  \
+    "mov.u32 w0, %%tid.x; mov.u32 w1, 0xffffffff; mov.u32 w2, 0x80000000; mov.u32 w3, 40;\n"        \
+    "mov.u64 d1, 0x8000000000000000; mov.u64 d2, -1; mov.f32 f1, 0f7F800000; mov.f32 f2, "         \
+    "0f00000001;\n"                                                                                \
+    "mov.f64 g1, 0dFFF8000000000000; mov.f64 g2, 0d7FEFFFFFFFFFFFFF; mov.b16 h1, 0x7c00;\n"        \
     "table: .branchtargets T, E;\n"
-
-/* One expanded line, e.g. "add.rn.f32 f0, f1, f2"; `reason` is NULL where it is executed. */
-typedef void form_fn(const char *form, const char *reason, void *arg);
-
-/* Calls fn for every choice of alternatives: replaces the first <…> and goes on with the result. */
-static inline void form_expand(const char *line, const char *reason, form_fn *fn, void *arg)
-{
-    const char *open = strchr(line, '<'), *close = open ? strchr(open, '>') : NULL;
-    if (!close) {
-        fn(line, reason, arg);
-        return;
-    }
-    for (const char *at = open + 1; at <= close; at++) {
-        size_t n = strcspn(at, "|>");
-        char text[FORM_TEXT];
-        snprintf(text, sizeof text, "%.*s%.*s%s", (int)(open - line), line, (int)n, at, close + 1);
-        for (char *c = text + (open - line); c < text + (open - line) + n; c++)
-            *c = *c == '~' ? '|' : *c;
-        form_expand(text, reason, fn, arg);
-        at += n;
-    }
-}
-
-/* False: the table cannot be read. */
-static inline bool forms_each(form_fn *fn, void *arg)
-{
-    struct buf text;
-    struct fault f;
-    char reason[FORM_TEXT] = "", *save = NULL;
-    bool executed = true;
-    buf_init(&text, MIB);
-    if (read_file(PTXBENCH_SOURCE_DIR "/tests/data/ptx_forms.txt", &text, &f) != ERR_NONE)
-        return false;
-    for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        executed = line[0] == '=' ? strcmp(line, "= executed") == 0 : executed;
-        if (line[0] == '=' && !executed)
-            snprintf(reason, sizeof reason, "%s", line + strlen("= rejected: "));
-        else if (line[0] != '#' && line[0] != '=')
-            form_expand(line, executed ? NULL : reason, fn, arg);
-    }
-    buf_release(&text);
-    return true;
-}
 
 enum form_result { FORM_EXECUTED, FORM_REJECTED, FORM_BROKEN };
 
@@ -81,26 +36,31 @@ static inline bool form_is_unsupported(const struct ptxvm *vm)
     return false;
 }
 
-/* Decodes a form; `run`: also executes it, if it is one that is not executed, for its message. */
-static inline enum form_result form_try(const char *form, bool run, char *detail, size_t size)
+/* Decodes a form; `run`: also executes it, with whatever is in its registers, so that it may well
+ * fault. `status` and `detail` are those of the launch. */
+static inline enum form_result form_try(const char *form, bool run, enum ptxvm_status *status,
+                                        char *detail, size_t size)
 {
     char ptx[4096];
     struct fault f = {0};
     enum form_result result = FORM_BROKEN;
     snprintf(ptx, sizeof ptx, FORM_HEAD "%s%s;\nT: E: ret;\n}\n", run ? "" : "bra E;\n", form);
     struct ptx_module *m = ptx_parse(ptx, strlen(ptx), &f);
-    struct ptxvm *vm = m ? ptxvm_new(&(struct ptxvm_options){.threads = 1}, &f) : NULL;
+    struct ptxvm_options options = {.threads = 1, .instruction_budget = 10000};
+    struct ptxvm *vm = m ? ptxvm_new(&options, &f) : NULL;
     uint64_t param = 0;
     struct ptxvm_launch launch = {.symbol = "k",
                                   .grid = {1, 1, 1},
                                   .block = {32, 1, 1},
                                   .params = &param,
                                   .param_bytes = sizeof param};
+    *status = PTXVM_LAUNCH;
     snprintf(detail, size, "%s", f.detail);
     if (vm && ptxvm_load(vm, m, &f) == ERR_NONE) {
         struct ptxvm_result r;
         ptxvm_launch(vm, &launch, &r);
         snprintf(detail, size, "%s", r.fault.detail);
+        *status = r.status;
         if (vm->programs)
             result = form_is_unsupported(vm) ? FORM_REJECTED : FORM_EXECUTED;
         ptxvm_result_release(&r);
