@@ -19,10 +19,11 @@ enum {
 };
 /* Clocks count as up from this share of the highest one. */
 #define CLOCKS_UP 0.85
-/* A candidate that is slower than that is not timed to 0.1 %: what it takes of the device is worth
- * more. Judged by blocks that count, never by the warm-up, so nothing is gained by being slow in
- * it. */
+/* A candidate that is slower than that, and would keep the device for longer than that, is not
+ * timed to 0.1 %: the device is worth more. Judged by blocks that count, never by the warm-up, so
+ * nothing is gained by being slow in it. */
 #define SLOW_SPEEDUP 0.25
+#define SLOW_US 500e3
 
 static struct nvml_sample sample(struct keeper_timing *t)
 {
@@ -189,12 +190,13 @@ static bool check_samples(struct keeper_timing *t, int slots, struct keeper_end 
                           tensor, changed, slots * WIRE_SAMPLES);
 }
 
-/* Is every block so far far slower than the baseline? */
-static bool is_slow(const struct keeper_timing *t)
+/* Is every block so far far slower than the baseline, and would `launches` more be too long? */
+static bool is_slow(const struct keeper_timing *t, size_t launches)
 {
     for (size_t i = 0; i < t->count; i++) {
         const double *b = t->blocks[i].baseline, *c = t->blocks[i].candidate;
-        if (b[0] + b[1] > SLOW_SPEEDUP * (c[0] + c[1]))
+        if (b[0] + b[1] > SLOW_SPEEDUP * (c[0] + c[1]) ||
+            (c[0] + c[1]) / 2 * (double)launches < SLOW_US)
             return false;
     }
     return true;
@@ -214,7 +216,7 @@ static bool run_batches(struct keeper_timing *t, struct keeper_end *end)
     if (!batch(t, PROBE_SLOTS, end))
         return false;
     keeper_job_progress(t->job, 0, total);
-    if (is_slow(t))
+    if (is_slow(t, total * (size_t)t->task->slots))
         return batch(t, PROBE_SLOTS, end);
     for (size_t i = 0; ok && i < total; i++) {
         ok = batch(t, t->task->slots, end);

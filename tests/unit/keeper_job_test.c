@@ -29,7 +29,8 @@ enum behaviour {
     VARIES,           /* another bit every time */
     WRITES_AN_INPUT,
     IMPOSSIBLY_FAST,
-    SLOW,
+    SLOW,      /* a tenth of the baseline, in no time */
+    VERY_SLOW, /* and in so much that there is no room for all blocks */
     WITHOUT_BASELINE,
     NEVER_ENDS,
     DIES_WHEN_TIMED,
@@ -152,6 +153,7 @@ static void do_batch(const json_t *request)
         bool candidate = !strcmp(json_string_value(json_array_get(entry, 0)), "c");
         double candidate_us = played.behaviour == IMPOSSIBLY_FAST ? 1e-6
                               : played.behaviour == SLOW          ? 100
+                              : played.behaviour == VERY_SLOW     ? 50e3
                                                                   : 10;
         if (i < untimed)
             continue;
@@ -463,6 +465,9 @@ static void times_are_judged(void **state)
     behaves(IMPOSSIBLY_FAST, TIME, "IMPLAUSIBLE", "at best", &c);
     client_release(&c);
     behaves(SLOW, TIME, "PASSED", "", &c);
+    assert_true(json_integer_value(json_object_get(member(&c, TIME, "timing"), "blocks")) > 30);
+    client_release(&c);
+    behaves(VERY_SLOW, TIME, "PASSED", "", &c);
     assert_int_equal(json_integer_value(json_object_get(member(&c, TIME, "timing"), "blocks")), 2);
     client_release(&c);
 }
