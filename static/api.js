@@ -20,8 +20,15 @@ export class ApiError extends Error {
 }
 
 export async function call(path, { method = 'GET', body, text = false, signal } = {}) {
-  const options = { method, signal, headers: headers({ Accept: text ? '*/*' : 'application/json',
-    ...(body ? { 'Content-Type': 'application/json' } : {}) }), body: body && JSON.stringify(body) };
+  const options = {
+    method,
+    signal,
+    headers: headers({
+      Accept: text ? '*/*' : 'application/json',
+      ...(body ? { 'Content-Type': 'application/json' } : {}),
+    }),
+    body: body && JSON.stringify(body),
+  };
   const answer = await fetch(path, options).catch((e) => {
     throw e.name === 'AbortError' ? e : new ApiError('the server cannot be reached', 0);
   });
@@ -47,7 +54,8 @@ export function save(blob, name) {
 
 // Repeats `work` every `ms` while the page can be seen; returns how to stop.
 export function repeat(work, ms) {
-  let timer = 0, stopped = false;
+  let timer = 0,
+    stopped = false;
   const round = async () => {
     clearTimeout(timer);
     if (!document.hidden) await work();
@@ -106,7 +114,12 @@ export function eventReader(take) {
 // Follows a submission until the caller stops it: changed(kind, data) for each event, connected(bool) for the line.
 // It goes on where it was after a lost connection and after the page was hidden, during which it is closed.
 export function follow(id, changed, connected = () => {}) {
-  let last = '', ended = false, failures = 0, timer = 0, abort = null, complete = false;
+  let last = '',
+    ended = false,
+    failures = 0,
+    timer = 0,
+    abort = null,
+    complete = false;
   const take = ({ id: seq, event, data }) => {
     last = seq || last;
     failures = 0;
@@ -117,22 +130,29 @@ export function follow(id, changed, connected = () => {}) {
   const open = async () => {
     clearTimeout(timer);
     if (abort || ended || document.hidden) return;
-    const mine = abort = new AbortController();
+    const mine = (abort = new AbortController());
     try {
-      const answer = await fetch(`/v1/submissions/${id}/events`, { signal: mine.signal,
-        headers: headers({ Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) }) });
+      const answer = await fetch(`/v1/submissions/${id}/events`, {
+        signal: mine.signal,
+        headers: headers({ Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) }),
+      });
       if (!answer.ok) throw new ApiError('no stream', answer.status);
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       const feed = eventReader(take);
       connected(true);
       for (let part = await reader.read(); !part.done; part = await reader.read()) feed(part.value);
-    } catch { /* closed by us, or lost: both are handled below */ }
+    } catch {
+      /* closed by us, or lost: both are handled below */
+    }
     if (abort === mine) abort = null;
     if (ended || document.hidden) return;
     connected(complete);
     timer = setTimeout(open, Math.min(10000, 500 * 2 ** failures++));
   };
-  const close = () => { abort?.abort(); abort = null; };
+  const close = () => {
+    abort?.abort();
+    abort = null;
+  };
   const seen = () => (document.hidden ? close() : open());
   const stop = () => {
     ended = true;

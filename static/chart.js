@@ -27,7 +27,16 @@ export function Chart({ title, label, draw, keys }) {
     const build = () => {
       plot?.destroy();
       const { options, data } = draw();
-      plot = new uPlot({ width: at.current.clientWidth, height: HEIGHT, cursor: { y: false, drag: { x: false, y: false } }, ...options }, data, at.current);
+      plot = new uPlot(
+        {
+          width: at.current.clientWidth,
+          height: HEIGHT,
+          cursor: { y: false, drag: { x: false, y: false } },
+          ...options,
+        },
+        data,
+        at.current,
+      );
     };
     const dark = matchMedia('(prefers-color-scheme: dark)');
     const watch = new ResizeObserver(() => plot?.setSize({ width: at.current.clientWidth, height: HEIGHT }));
@@ -42,12 +51,20 @@ export function Chart({ title, label, draw, keys }) {
       plot.destroy();
     };
   }, keys);
-  return html`<figure class="chart"><figcaption>${title}</figcaption><div ref=${at} role="img" aria-label=${label}></div></figure>`;
+  return html`<figure class="chart"><figcaption>${title}</figcaption><div ref=${at} role="img" aria-label=${label}>
+    </div></figure>`;
 }
 
 export function axis(more) {
-  return { stroke: ink('quiet'), font: '12px system-ui, sans-serif', labelFont: '12px system-ui, sans-serif', labelSize: 22,
-    grid: { stroke: ink('line'), width: 1 }, ticks: { stroke: ink('line') }, ...more };
+  return {
+    stroke: ink('quiet'),
+    font: '12px system-ui, sans-serif',
+    labelFont: '12px system-ui, sans-serif',
+    labelSize: 22,
+    grid: { stroke: ink('line'), width: 1 },
+    ticks: { stroke: ink('line') },
+    ...more,
+  };
 }
 
 // A vertical line at x, as a hook of uPlot.
@@ -80,7 +97,9 @@ export function StepChart({ title, label, curves, keys }) {
       });
     };
     const stepped = uPlot.paths.stepped({ align: 1 });
-    const series = [{}], data = [xs], bands = [];
+    const series = [{}],
+      data = [xs],
+      bands = [];
     for (const c of curves) {
       const color = ink(c.colour);
       bands.push({ series: [series.length, series.length + 1], fill: faint(color, 0.16) });
@@ -91,10 +110,20 @@ export function StepChart({ title, label, curves, keys }) {
       series.push({ label: c.name, stroke: color, width: 2, paths: stepped, points: { show: false } });
       data.push(spread(c, c.mean));
     }
-    return { data, options: { series, bands, legend: { show: false },
-      scales: { x: { time: false, range: [0, most] }, y: { range: [0, 1] } },
-      axes: [axis({ label: 'p, speedup over the vendor’s library' }), axis({ size: 52, values: (u, v) => v.map((y) => `${Math.round(100 * y)} %`) })],
-      hooks: { draw: [lineAt(1, ink('one'))] } } };
+    return {
+      data,
+      options: {
+        series,
+        bands,
+        legend: { show: false },
+        scales: { x: { time: false, range: [0, most] }, y: { range: [0, 1] } },
+        axes: [
+          axis({ label: 'p, speedup over the vendor’s library' }),
+          axis({ size: 52, values: (u, v) => v.map((y) => `${Math.round(100 * y)} %`) }),
+        ],
+        hooks: { draw: [lineAt(1, ink('one'))] },
+      },
+    };
   };
   return html`<${Chart} ...${{ title, label, draw, keys }} />`;
 }
@@ -104,7 +133,8 @@ export function StepChart({ title, label, curves, keys }) {
 export function Histogram({ title, label, series, bins = 60, unit }) {
   const draw = () => {
     const all = series.flatMap((s) => s.values).sort((a, b) => a - b);
-    const low = all[0], high = all[Math.min(all.length - 1, Math.ceil(all.length * 0.995))];
+    const low = all[0],
+      high = all[Math.min(all.length - 1, Math.ceil(all.length * 0.995))];
     const width = (high - low) / bins || 1;
     const xs = Array.from({ length: bins + 1 }, (_, i) => low + i * width);
     const counts = series.map((s) => {
@@ -113,10 +143,25 @@ export function Histogram({ title, label, series, bins = 60, unit }) {
       return n;
     });
     const stepped = uPlot.paths.stepped({ align: 1 });
-    return { data: [xs, ...counts], options: { legend: { show: false },
-      scales: { x: { time: false }, y: { range: (u, a, b) => [0, Math.max(1, b)] } },
-      axes: [axis({ label: unit }), axis({ size: 44, label: 'launches' })],
-      series: [{}, ...series.map((s) => ({ label: s.name, stroke: ink(s.colour), fill: faint(ink(s.colour), 0.25), width: 1.5, paths: stepped, points: { show: false } }))] } };
+    return {
+      data: [xs, ...counts],
+      options: {
+        legend: { show: false },
+        scales: { x: { time: false }, y: { range: (u, a, b) => [0, Math.max(1, b)] } },
+        axes: [axis({ label: unit }), axis({ size: 44, label: 'launches' })],
+        series: [
+          {},
+          ...series.map((s) => ({
+            label: s.name,
+            stroke: ink(s.colour),
+            fill: faint(ink(s.colour), 0.25),
+            width: 1.5,
+            paths: stepped,
+            points: { show: false },
+          })),
+        ],
+      },
+    };
   };
   return html`<${Chart} ...${{ title, label, draw, keys: [series] }} />`;
 }
@@ -127,15 +172,32 @@ export function Histogram({ title, label, series, bins = 60, unit }) {
 export function Roofline({ title, label, peak, bandwidth, points }) {
   const draw = () => {
     const ridge = peak / bandwidth;
-    const low = Math.min(ridge / 16, ...points.map((p) => p.intensity / 4)), high = Math.max(ridge * 16, ...points.map((p) => p.intensity * 4));
+    const low = Math.min(ridge / 16, ...points.map((p) => p.intensity / 4)),
+      high = Math.max(ridge * 16, ...points.map((p) => p.intensity * 4));
     const xs = [...new Set([low, ridge, high, ...points.map((p) => p.intensity)])].sort((a, b) => a - b);
     const roof = xs.map((x) => Math.min(peak, x * bandwidth) / 1e12);
     const data = [xs, roof, ...points.map((p) => xs.map((x) => (x === p.intensity ? p.flops / 1e12 : null)))];
-    return { data, options: { legend: { show: false },
-      scales: { x: { time: false, distr: 3 }, y: { distr: 3, range: (u, a, b) => [10 ** Math.floor(Math.log10(a)), 10 ** Math.ceil(Math.log10(b))] } },
-      axes: [axis({ label: 'FLOP per byte of memory traffic' }), axis({ size: 54, label: 'TFLOP/s' })],
-      series: [{}, { stroke: ink('quiet'), width: 2, points: { show: false } },
-        ...points.map((p) => ({ label: p.name, stroke: ink(p.colour), points: { show: true, size: p.size, width: 2, fill: p.hollow ? ink('ground') : ink(p.colour) }, paths: () => null }))] } };
+    return {
+      data,
+      options: {
+        legend: { show: false },
+        scales: {
+          x: { time: false, distr: 3 },
+          y: { distr: 3, range: (u, a, b) => [10 ** Math.floor(Math.log10(a)), 10 ** Math.ceil(Math.log10(b))] },
+        },
+        axes: [axis({ label: 'FLOP per byte of memory traffic' }), axis({ size: 54, label: 'TFLOP/s' })],
+        series: [
+          {},
+          { stroke: ink('quiet'), width: 2, points: { show: false } },
+          ...points.map((p) => ({
+            label: p.name,
+            stroke: ink(p.colour),
+            points: { show: true, size: p.size, width: 2, fill: p.hollow ? ink('ground') : ink(p.colour) },
+            paths: () => null,
+          })),
+        ],
+      },
+    };
   };
   return html`<${Chart} ...${{ title, label, draw, keys: [points] }} />`;
 }

@@ -7,7 +7,11 @@ import { at } from './results.js';
 import { Choice, Empty, html, Table } from './ui.js';
 
 const COLOURS = 6; // --c1 … --c6 of style.css; further models are grey
-const ROW = 46, LEFT = 10, TOP = 6, BOTTOM = 26;
+const ROW = 46,
+  LANE = 9,
+  LEFT = 10,
+  TOP = 6,
+  BOTTOM = 26;
 
 export const colourOf = (models, model) => {
   const i = models.indexOf(model);
@@ -21,21 +25,31 @@ function marksOf(cell, turns) {
   const marks = [];
   if (e?.best_target) marks.push({ value: e.best_target, filled: true });
   if (e?.best && e.best !== e.best_target) marks.push({ value: e.best, filled: false });
-  return marks.map((m) => ({ ...m, who: modelTitle(cell), model: cell.model, origin: cell.origin, correct: e.correct_percent }));
+  return marks.map((m) => ({
+    ...m,
+    who: modelTitle(cell),
+    model: cell.model,
+    origin: cell.origin,
+    correct: e.correct_percent,
+  }));
 }
 
 function Mark({ mark, x, y, cls }) {
-  const text = `${mark.who}: ${times(mark.value)}, target instructions ${mark.filled ? 'executed' : 'not executed'}, ${mark.origin}`;
-  const shape = mark.origin === 'local'
-    ? html`<path d=${`M${x} ${y - 8}L${x + 8} ${y}L${x} ${y + 8}L${x - 8} ${y}Z`} />`
-    : html`<circle cx=${x} cy=${y} r="6" />`;
-  const dot = html`<g class=${`dot ${cls} ${mark.filled ? 'filled' : 'hollow'}`} role="img" aria-label=${text}><title>${text}</title>${shape}</g>`;
+  const text = `${mark.who}: ${times(mark.value)}, target instructions ${mark.filled ? 'executed' : 'not executed'},
+    ${mark.origin}`;
+  const shape =
+    mark.origin === 'local'
+      ? html`<path d=${`M${x} ${y - 8}L${x + 8} ${y}L${x} ${y + 8}L${x - 8} ${y}Z`} />`
+      : html`<circle cx=${x} cy=${y} r="6" />`;
+  const dot = html`<g class=${`dot ${cls} ${mark.filled ? 'filled' : 'hollow'}`} role="img" aria-label=${text}><title>
+    ${text}</title>${shape}</g>`;
   return mark.id ? html`<a href=${`/submissions/${mark.id}`} aria-label=${text}>${dot}</a>` : dot;
 }
 
 // The width that an element has, as it changes.
 function useWidth() {
-  const ref = useRef(null), [width, set] = useState(0);
+  const ref = useRef(null),
+    [width, set] = useState(0);
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => set(Math.round(entry.contentRect.width)));
     watch.observe(ref.current);
@@ -55,19 +69,48 @@ function place(marks, scale) {
   return placed;
 }
 
+// The best lie on top: they are drawn last.
+function Row({ marks, y, width, models }) {
+  return html`<g><line class="base" x1=${LEFT} x2=${width - LEFT} y1=${y} y2=${y} />
+    ${[...marks].reverse().map((m) => html`<${Mark} mark=${m} x=${m.x} y=${y + m.lane * LANE}
+      cls=${m.model ? colourOf(models, m.model) : 'local'} />`)}</g>`;
+}
+
+const Key = ({ cls }) => html`<svg class="key" viewBox="0 0 14 14" aria-hidden="true">
+  <g class=${`dot ${cls} filled`}><circle cx="7" cy="7" r="6" /></g></svg>`;
+
 export function DotChart({ problem, onProblem, models, problems, cells, local, turns, workloads }) {
   const [which, show] = useState('main');
   const [plot, width] = useWidth();
   const wanted = (c) => which === 'all' || !c.condition;
   const usual = (c) => (workloads.find((p) => p.name === c.problem)?.workload || c.workload) === c.workload;
-  const rows = useMemo(() => problems.map((name) => {
-    const marks = cells.filter((c) => c.problem === name && usual(c) && wanted(c)).flatMap((c) => marksOf(c, turns));
-    if (name === problem) {
-      marks.push(...local.filter((r) => r.speedup !== null).slice(0, 3).map((r) => (
-        { id: r.id, value: r.speedup, filled: r.executed === true, who: r.who, model: null, origin: 'local' })));
-    }
-    return { name, marks };
-  }).filter((r) => r.marks.length), [problem, cells, local, which, turns]);
+  const rows = useMemo(
+    () =>
+      problems
+        .map((name) => {
+          const marks = cells
+            .filter((c) => c.problem === name && usual(c) && wanted(c))
+            .flatMap((c) => marksOf(c, turns));
+          if (name === problem) {
+            marks.push(
+              ...local
+                .filter((r) => r.speedup !== null)
+                .slice(0, 3)
+                .map((r) => ({
+                  id: r.id,
+                  value: r.speedup,
+                  filled: r.executed === true,
+                  who: r.who,
+                  model: null,
+                  origin: 'local',
+                })),
+            );
+          }
+          return { name, marks };
+        })
+        .filter((r) => r.marks.length),
+    [problem, cells, local, which, turns],
+  );
 
   const most = Math.max(1.1, ...rows.flatMap((r) => r.marks.map((m) => m.value * 1.03)));
   const scale = (v) => LEFT + (v / most) * (width - 2 * LEFT);
@@ -78,24 +121,35 @@ export function DotChart({ problem, onProblem, models, problems, cells, local, t
   const others = rows.some((r) => r.marks.some((k) => k.model && colourOf(models, k.model) === 'c0'));
   const list = rows.flatMap((r) => r.marks.map((m) => ({ problem: r.name, ...m }))).sort((a, b) => b.value - a.value);
   const columns = [
-    { head: 'Problem', value: (m) => problemTitle(m.problem) }, { head: 'Model', value: (m) => m.who },
+    { head: 'Problem', value: (m) => problemTitle(m.problem) },
+    { head: 'Model', value: (m) => m.who },
     { head: 'Best speedup', num: true, value: (m) => m.value, cell: (m) => times(m.value) },
-    { head: 'Target instructions', value: (m) => (m.filled ? 'executed' : 'not executed') }, { head: 'From', value: (m) => m.origin },
+    { head: 'Target instructions', value: (m) => (m.filled ? 'executed' : 'not executed') },
+    { head: 'From', value: (m) => m.origin },
   ];
   return html`<div class="legend">
-      ${named.map((m) => html`<span><svg class="key" viewBox="0 0 14 14" aria-hidden="true"><g class=${`dot ${colourOf(models, m)} filled`}><circle cx="7" cy="7" r="6" /></g></svg>${m}</span>`)}
-      ${others && html`<span><svg class="key" viewBox="0 0 14 14" aria-hidden="true"><g class="dot c0 filled"><circle cx="7" cy="7" r="6" /></g></svg>others</span>`}
-      <span class="quiet">filled: target instructions executed · hollow: not · circle: published · diamond: local</span>
-      <${Choice} label="Models" value=${which} onChange=${show} options=${[['main', 'models'], ['all', 'and ablations']]} /></div>
+      ${named.map((m) => html`<span><${Key} cls=${colourOf(models, m)} />${m}</span>`)}
+      ${others && html`<span><${Key} cls="c0" />others</span>`}
+      <span class="quiet">
+        filled: target instructions executed · hollow: not · circle: published · diamond: local</span>
+      <${Choice} label="Models" value=${which} onChange=${show} options=${[
+        ['main', 'models'],
+        ['all', 'and ablations'],
+      ]} /></div>
     ${!rows.length && html`<${Empty}>No turns of a model on this device yet.<//>`}
     <div class="dots" hidden=${!rows.length}>
-      <div class="names">${rows.map((r) => html`<button type="button" aria-pressed=${r.name === problem} onClick=${() => onProblem(r.name)}>${problemTitle(r.name)}</button>`)}</div>
-      <div class="plot" ref=${plot}><svg width=${width} height=${height} role="group" aria-label="Best speedup per model by problem; the table below has the figures">
+      <div class="names">${rows.map((r) => html`<button type="button" aria-pressed=${r.name === problem}
+        onClick=${() => onProblem(r.name)}>${problemTitle(r.name)}</button>`)}</div>
+      <div class="plot" ref=${plot}><svg width=${width} height=${height} role="group"
+        aria-label="Best speedup per model by problem; the table below has the figures">
         ${ticks.map((t) => html`<line class="grid" x1=${scale(t)} x2=${scale(t)} y1=${TOP} y2=${height - BOTTOM} />`)}
         <line class="one" x1=${scale(1)} x2=${scale(1)} y1="0" y2=${height - BOTTOM + 4} />
-        ${rows.map((r, i) => html`<g><line class="base" x1=${LEFT} x2=${width - LEFT} y1=${TOP + (i + 0.5) * ROW} y2=${TOP + (i + 0.5) * ROW} />
-          ${place(r.marks, scale).reverse().map((m) => html`<${Mark} mark=${m} x=${m.x} y=${TOP + (i + 0.5) * ROW + m.lane * 9} cls=${m.model ? colourOf(models, m.model) : 'local'} />`)}</g>`)}
-        ${ticks.map((t) => html`<text class=${Math.abs(t - 1) < 1e-9 ? 'tick strong' : 'tick'} x=${scale(t)} y=${height - 8} text-anchor=${t === 0 ? 'start' : 'middle'}>${step === 0.25 ? t.toFixed(2) : t.toFixed(1)}</text>`)}
+        ${rows.map((r, i) => html`<${Row} marks=${place(r.marks, scale)} y=${TOP + (i + 0.5) * ROW} width=${width}
+          models=${models} />`)}
+        ${ticks.map((t) => html`<text class=${Math.abs(t - 1) < 1e-9 ? 'tick strong' : 'tick'} x=${scale(t)}
+          y=${height - 8} text-anchor=${t === 0 ? 'start' : 'middle'}>
+          ${step === 0.25 ? t.toFixed(2) : t.toFixed(1)}</text>`)}
       </svg></div></div>
-    <details class="figures"><summary>The figures</summary><${Table} name="Best speedup per model" columns=${columns} rows=${list} /></details>`;
+    <details class="figures"><summary>The figures</summary><${Table} name="Best speedup per model" columns=${columns}
+      rows=${list} /></details>`;
 }

@@ -15,7 +15,8 @@ export const times = (v) => (known(v) ? `${v.toFixed(3)}×` : DASH);
 // Per cent with one decimal, exact quarters to even as the server prints them: 0.5625 is 56.2 %.
 export function share(v) {
   if (!known(v)) return DASH;
-  const tenths = 1000 * v, down = Math.floor(tenths);
+  const tenths = 1000 * v,
+    down = Math.floor(tenths);
   const whole = tenths - down === 0.5 ? down + (down % 2) : Math.round(tenths);
   return `${(whole / 10).toFixed(1)} %`;
 }
@@ -45,8 +46,23 @@ export function ago(text, now = Date.now()) {
 export const shortId = (id) => `${id.slice(0, 8)}…${id.slice(-4)}`;
 
 // "NVIDIA H100 80GB HBM3" is H100 to people.
-export const deviceTitle = (model) => (model === 'ptxvm' ? 'CPU (ptxvm)' : /\b([A-Z]{1,2}\d{3,4})\b/.exec(model)?.[1] || model);
-const problemTitles = { gemm: 'GEMM', mha: 'MHA', gqa: 'GQA', fwd: 'Fwd', bwd: 'Bwd', causal: 'Causal', paged: 'Paged',
-  ragged: 'Ragged', decode: 'Decode', prefill: 'Prefill' };
-export const problemTitle = (name) => name.split('_').map((w) => problemTitles[w] || w).join('-');
+export const deviceTitle = (model) =>
+  model === 'ptxvm' || model === 'cpu' ? 'CPU (ptxvm)' : /\b([A-Z]{1,2}\d{3,4})\b/.exec(model)?.[1] || model;
+const problemTitles = {
+  gemm: 'GEMM',
+  mha: 'MHA',
+  gqa: 'GQA',
+  fwd: 'Fwd',
+  bwd: 'Bwd',
+  causal: 'Causal',
+  paged: 'Paged',
+  ragged: 'Ragged',
+  decode: 'Decode',
+  prefill: 'Prefill',
+};
+export const problemTitle = (name) =>
+  name
+    .split('_')
+    .map((w) => problemTitles[w] || w)
+    .join('-');
 export const modelTitle = (c) => (c.condition ? `${c.model} ${c.condition}` : c.model);

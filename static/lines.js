@@ -5,7 +5,8 @@ const MOST_EDITS = 4000; // beyond that everything is replaced: nobody reads suc
 
 // [{kind: 'same' | 'add' | 'remove', a, b}]: line numbers from 1 in the list that has the line.
 export function diffLines(before, after) {
-  const n = before.length, m = after.length;
+  const n = before.length,
+    m = after.length;
   const trace = [];
   let v = new Map([[1, 0]]);
   search: for (let d = 0; d <= Math.min(n + m, MOST_EDITS); d++) {
@@ -17,15 +18,21 @@ export function diffLines(before, after) {
       if (x >= n && x - k >= m) break search;
     }
     if (d === MOST_EDITS) {
-      return [...before.map((_, i) => ({ kind: 'remove', a: i + 1 })), ...after.map((_, i) => ({ kind: 'add', b: i + 1 }))];
+      return [
+        ...before.map((_, i) => ({ kind: 'remove', a: i + 1 })),
+        ...after.map((_, i) => ({ kind: 'add', b: i + 1 })),
+      ];
     }
   }
   const out = [];
-  let x = n, y = m;
+  let x = n,
+    y = m;
   for (let d = trace.length - 1; d >= 0; d--) {
-    const was = trace[d], k = x - y;
+    const was = trace[d],
+      k = x - y;
     const from = k === -d || (k !== d && was.get(k - 1) < was.get(k + 1)) ? k + 1 : k - 1;
-    const px = d ? was.get(from) : 0, py = d ? px - from : 0;
+    const px = d ? was.get(from) : 0,
+      py = d ? px - from : 0;
     while (x > px && y > py) out.push({ kind: 'same', a: x--, b: y-- });
     if (d) out.push(from === k + 1 ? { kind: 'add', b: y-- } : { kind: 'remove', a: x-- });
   }

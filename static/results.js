@@ -27,16 +27,45 @@ export function bestExecuted(entry) {
 // A row of the board from a cell, and from an entry of the leaderboard.
 export function rowOfCell(cell, turns) {
   const e = at(cell, turns);
-  return { id: null, origin: cell.origin, who: modelTitle(cell), model: cell.model, method: null, owner: null,
-    device_model: cell.device_model, speedup: e.best, ci95: null, us: null, executed: bestExecuted(e),
-    correct: e.correct_percent, correctOf: `${e.correct} of ${e.of}`, attempts: e.recorded ?? e.of, instructions: null, flags: [] };
+  return {
+    id: null,
+    origin: cell.origin,
+    who: modelTitle(cell),
+    model: cell.model,
+    method: null,
+    owner: null,
+    device_model: cell.device_model,
+    speedup: e.best,
+    ci95: null,
+    us: null,
+    executed: bestExecuted(e),
+    correct: e.correct_percent,
+    correctOf: `${e.correct} of ${e.of}`,
+    attempts: e.recorded ?? e.of,
+    instructions: null,
+    flags: [],
+  };
 }
 
 export function rowOfEntry(item) {
-  return { id: item.id, origin: 'local', who: item.label || `${item.id.slice(0, 8)}…`, model: null, method: item.method,
-    owner: item.owner, device_model: item.device_model, speedup: item.speedup?.value ?? null, ci95: item.speedup?.ci95 || null,
-    us: item.candidate_us, executed: item.target?.executed ?? null, correct: null, attempts: item.attempts,
-    instructions: item.thread_instructions, flags: item.flags || [], language: item.language };
+  return {
+    id: item.id,
+    origin: 'local',
+    who: item.label || `${item.id.slice(0, 8)}…`,
+    model: null,
+    method: item.method,
+    owner: item.owner,
+    device_model: item.device_model,
+    speedup: item.speedup?.value ?? null,
+    ci95: item.speedup?.ci95 || null,
+    us: item.candidate_us,
+    executed: item.target?.executed ?? null,
+    correct: null,
+    attempts: item.attempts,
+    instructions: item.thread_instructions,
+    flags: item.flags || [],
+    language: item.language,
+  };
 }
 
 // Fastest first, ranks by bands: a row shares the rank of the first of its band where the 95 % interval of the
@@ -44,7 +73,8 @@ export function rowOfEntry(item) {
 export function rankRows(rows) {
   const half = (r) => (r.ci95 ? Math.log(r.ci95[1] / r.ci95[0]) / 2 : 0);
   const timed = rows.filter((r) => r.speedup !== null).sort((a, b) => b.speedup - a.speedup);
-  const untimed = rows.filter((r) => r.speedup === null)
+  const untimed = rows
+    .filter((r) => r.speedup === null)
     .sort((a, b) => (a.instructions ?? Infinity) - (b.instructions ?? Infinity));
   let first = null;
   timed.forEach((r, i) => {

@@ -19,8 +19,15 @@ setViews([
   [/^\/system$/, 'System', () => import('./views/system.js')],
 ]);
 
-const navigation = [['/', 'Board'], ['/fast-p', 'Fast_p'], ['/tables', 'Tables'], ['/submissions', 'Submissions'],
-  ['/problems', 'Problems'], ['/submit', 'Submit'], ['/system', 'System']];
+const navigation = [
+  ['/', 'Board'],
+  ['/fast-p', 'Fast_p'],
+  ['/tables', 'Tables'],
+  ['/submissions', 'Submissions'],
+  ['/problems', 'Problems'],
+  ['/submit', 'Submit'],
+  ['/system', 'System'],
+];
 
 // Automatic, light, dark: kept in this browser.
 function Theme() {
@@ -33,20 +40,23 @@ function Theme() {
   };
   return html`<label class="theme"><span class="hidden">Theme</span>
     <select value=${theme} onChange=${(e) => change(e.target.value)}>
-      <option value="">Auto</option><option value="light">Light</option><option value="dark">Dark</option></select></label>`;
+      <option value="">Auto</option><option value="light">Light</option><option value="dark">Dark</option></select>
+        </label>`;
 }
 
 function QueueState() {
   const { data, error } = useData('/v1/queue', { every: 10000 });
   const sum = (name) => data.lanes.reduce((n, l) => n + l[name], 0);
   if (error) return html`<a href="/system" class="lanes bad">server not reachable</a>`;
-  return html`<a href="/system" class="lanes">${data ? `${sum('queued')} waiting · ${sum('running')} running` : ''}</a>`;
+  return html`<a href="/system" class="lanes">
+    ${data ? `${sum('queued')} waiting · ${sum('running')} running` : ''}</a>`;
 }
 
 function Header({ path }) {
   const here = (to) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
   return html`<header><a class="brand" href="/">PTXBench</a>
-    <nav aria-label="Pages">${navigation.map(([to, text]) => html`<a href=${to} aria-current=${here(to) ? 'page' : undefined}>${text}</a>`)}</nav>
+    <nav aria-label="Pages">${navigation.map(([to, text]) => html`<a href=${to}
+      aria-current=${here(to) ? 'page' : undefined}>${text}</a>`)}</nav>
     <span class="end"><${QueueState} /><${Theme} /></span></header>`;
 }
 
@@ -63,9 +73,13 @@ function View({ path }) {
   const found = findView(path);
   useEffect(() => {
     let current = true;
-    found?.load().then((m) => current && show({ path, view: m.default, captures: found.captures }),
-      (error) => current && show({ path, error }));
-    return () => { current = false; };
+    found?.load().then(
+      (m) => current && show({ path, view: m.default, captures: found.captures }),
+      (error) => current && show({ path, error }),
+    );
+    return () => {
+      current = false;
+    };
   }, [path]);
   const first = useRef(true);
   useEffect(() => {
@@ -81,7 +95,8 @@ function View({ path }) {
 }
 
 const question = 'Can a model write Hopper and Blackwell PTX as fast as the vendor’s library?';
-const First = ({ path }) => (path === '/' ? html`<h1 class="question">${question}</h1><${Loading} />` : html`<${Loading} />`);
+const First = ({ path }) =>
+  path === '/' ? html`<h1 class="question">${question}</h1><${Loading} />` : html`<${Loading} />`;
 
 function Page() {
   const { path } = useLocation();
@@ -89,7 +104,10 @@ function Page() {
     // old addresses kept their state behind the hash
     if (location.hash.startsWith('#/')) navigate(location.hash.slice(1), { replace: true });
   }, []);
-  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById('main').focus(); }}>Skip to content</a>
+  return html`<a class="skip" href="#main" onClick=${(e) => {
+    e.preventDefault();
+    document.getElementById('main').focus();
+  }}>Skip to content</a>
     <${Header} path=${path} /><main id="main" tabindex="-1"><${View} path=${path} /></main><${Footer} />`;
 }
 

@@ -14,7 +14,8 @@ export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 export function Notice({ error, kind = '', children }) {
   return html`<div class=${`notice ${kind}`} role=${kind ? 'status' : 'alert'}>
     ${error && html`<p>${error.message}</p>`}${children}
-    ${error?.faults?.length > 1 && html`<ul>${error.faults.map((f) => html`<li><code>${f.path}</code> ${f.detail}</li>`)}</ul>`}
+    ${error?.faults?.length > 1 && html`<ul>${error.faults.map((f) => html`<li><code>
+      ${f.path}</code> ${f.detail}</li>`)}</ul>`}
     ${(error?.status === 401 || error?.status === 403) && html`<${TokenField} />`}
   </div>`;
 }
@@ -26,15 +27,21 @@ export function Load({ of, children, what }) {
     return html`<${Notice} error=${error}><p><button type="button" onClick=${reload}>Try again</button></p><//>`;
   }
   if (data === undefined) return html`<${Loading} what=${what} />`;
-  return html`${error && html`<${Notice} kind="wait">
-    <p>${error.message}; this is from ${new Date(at).toLocaleTimeString()}.</p><//>`}${children(data)}`;
+  return html`${
+    error &&
+    html`<${Notice} kind="wait">
+    <p>${error.message}; this is from ${new Date(at).toLocaleTimeString()}.</p><//>`
+  }${children(data)}`;
 }
 
 export function TokenField() {
   const [kept, keep] = useState(token.get());
   return html`<label class="token">Access token
     <input type="password" autocomplete="off" value=${kept} placeholder="from ptxbench token create"
-      onInput=${(e) => { keep(e.target.value); token.set(e.target.value.trim()); }} /></label>`;
+      onInput=${(e) => {
+        keep(e.target.value);
+        token.set(e.target.value.trim());
+      }} /></label>`;
 }
 
 // ---- words ----
@@ -48,7 +55,8 @@ export function When({ at }) {
   return html`<time datetime=${at} title=${at}>${ago(at)}</time>`;
 }
 
-export const Badge = ({ kind = '', title, children }) => html`<span class=${`badge ${kind}`} title=${title}>${children}</span>`;
+export const Badge = ({ kind = '', title, children }) =>
+  html`<span class=${`badge ${kind}`} title=${title}>${children}</span>`;
 
 export function Verdict({ of: { verdict, state, flags = [] }, big }) {
   const kind = verdict === 'PASSED' ? 'good' : !verdict ? 'wait' : verdict === 'CANCELLED' ? '' : 'bad';
@@ -56,7 +64,8 @@ export function Verdict({ of: { verdict, state, flags = [] }, big }) {
     ${flags.map((f) => html` <${Badge} kind="flag">${f}<//>`)}</span>`;
 }
 
-export const targetWord = (executed) => (executed === true ? 'executed' : executed === false ? 'not executed' : 'unknown');
+export const targetWord = (executed) =>
+  executed === true ? 'executed' : executed === false ? 'not executed' : 'unknown';
 export function Target({ executed }) {
   const [sign, cls] = executed === true ? ['✓', 'good'] : executed === false ? ['✗', 'quiet'] : ['?', 'quiet'];
   return html`<span class=${`target ${cls}`} title=${`target instructions ${targetWord(executed)}`}>
@@ -66,10 +75,15 @@ export function Target({ executed }) {
 // [[name, value, class?]] as a list of facts; what is null or '' is left out.
 export function Facts({ rows }) {
   const shown = rows.filter((r) => r && r[1] !== null && r[1] !== undefined && r[1] !== '' && r[1] !== false);
-  return html`<dl class="facts">${shown.map(([name, value, cls]) => html`<div><dt>${name}</dt><dd class=${cls}>${value}</dd></div>`)}</dl>`;
+  return html`<dl class="facts">${shown.map(([name, value, cls]) => html`<div><dt>${name}</dt><dd class=${cls}>
+    ${value}</dd></div>`)}</dl>`;
 }
 
-const slug = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+const slug = (text) =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
 
 export function Section({ title, id = slug(title), tools, children }) {
   return html`<section id=${id}><div class="head"><h2>${title}</h2>${tools}</div>${children}</section>`;
@@ -83,8 +97,10 @@ function csvField(v) {
   const text = typeof v === 'string' && /^[=+\-@\t\r]/.test(v) ? `'${v}` : String(v);
   return /[",\r\n']/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
-export const csvOf = (columns, rows) => [columns.map((c) => c.csv || c.head), ...rows.map((r) => columns.map((c) => c.value(r)))]
-  .map((line) => line.map(csvField).join(',')).join('\r\n') + '\r\n';
+export const csvOf = (columns, rows) =>
+  [columns.map((c) => c.csv || c.head), ...rows.map((r) => columns.map((c) => c.value(r)))]
+    .map((line) => line.map(csvField).join(','))
+    .join('\r\n') + '\r\n';
 
 export function CsvButton({ name, columns, rows }) {
   const file = `${slug(name)}.csv`;
@@ -106,7 +122,8 @@ export function Table({ name, columns, rows, empty = 'Nothing yet.', rowClass, b
     ${!bare && html`<div class="tools"><${CsvButton} name=${name} columns=${columns} rows=${rows} /></div>`}
     <div class="scroll" role="region" aria-label=${name} tabindex="0"><table>
       <thead><tr>${shown.map((c) => html`<th scope="col" class=${cls(c)}>${c.head}</th>`)}</tr></thead>
-      <tbody>${rows.map((r) => html`<tr class=${rowClass?.(r)}>${shown.map((c) => html`<td class=${cls(c)}>${show(c, r)}</td>`)}</tr>`)}</tbody>
+      <tbody>${rows.map((r) => html`<tr class=${rowClass?.(r)}>${shown.map((c) => html`<td class=${cls(c)}>
+        ${show(c, r)}</td>`)}</tr>`)}</tbody>
     </table></div></div>`;
 }
 
@@ -120,8 +137,11 @@ export function Select({ label, value, options, onChange }) {
 }
 
 export function Choice({ label, value, options, onChange }) {
-  return html`<fieldset class="choice"><legend>${label}</legend>${options.map(([v, text]) => html`<label>
-    <input type="radio" name=${label} value=${v} checked=${v === value} onChange=${() => onChange(v)} /><span>${text}</span></label>`)}</fieldset>`;
+  return html`<fieldset class="choice"><legend>${label}</legend>${options.map(
+    ([v, text]) => html`<label>
+    <input type="radio" name=${label} value=${v} checked=${v === value} onChange=${() => onChange(v)} /><span>
+      ${text}</span></label>`,
+  )}</fieldset>`;
 }
 
 // Copies the address; says so for a moment.
@@ -134,5 +154,6 @@ export function CopyLink() {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => set(false), 1500);
   };
-  return html`<button type="button" onClick=${copy}><span role="status">${done ? 'Copied' : 'Copy link'}</span></button>`;
+  return html`<button type="button" onClick=${copy}><span role="status">${done ? 'Copied' : 'Copy link'}</span>
+    </button>`;
 }

@@ -16,7 +16,8 @@ export function numbersOf(value, path = '', out = new Map()) {
   if (LEFT_OUT.test(path)) return out;
   if (typeof value === 'number' || typeof value === 'boolean') out.set(path, value);
   else if (value && typeof value === 'object')
-    for (const [k, v] of Object.entries(value)) numbersOf(v, path ? `${path}.${v?.name && Array.isArray(value) ? v.name : k}` : k, out);
+    for (const [k, v] of Object.entries(value))
+      numbersOf(v, path ? `${path}.${v?.name && Array.isArray(value) ? v.name : k}` : k, out);
   return out;
 }
 
@@ -24,11 +25,20 @@ export default function Diff({ captures: [a, b] }) {
   const pair = useData([`/v1/submissions/${a}`, `/v1/submissions/${b}`]);
   return html`<h1>Difference</h1><${Load} of=${pair}>${([left, right]) => html`
     <${Table} name="The two" bare columns=${[
-      { head: 'Side', value: (r) => r.side }, { head: 'Submission', cls: 'who', value: (r) => nameOf(r.s), cell: (r) => html`<a href=${`/submissions/${r.s.id}`}>${nameOf(r.s)}</a>` },
+      { head: 'Side', value: (r) => r.side },
+      {
+        head: 'Submission',
+        cls: 'who',
+        value: (r) => nameOf(r.s),
+        cell: (r) => html`<a href=${`/submissions/${r.s.id}`}>${nameOf(r.s)}</a>`,
+      },
       { head: 'Verdict', value: (r) => r.s.verdict, cell: (r) => html`<${Verdict} of=${r.s} />` },
       { head: 'Speedup', num: true, value: (r) => r.s.speedup?.value, cell: (r) => times(r.s.speedup?.value) },
       { head: 'When', value: (r) => r.s.created_at, cell: (r) => html`<${When} at=${r.s.created_at} />` },
-    ]} rows=${[{ side: 'A', s: left }, { side: 'B', s: right }]} />
+    ]} rows=${[
+      { side: 'A', s: left },
+      { side: 'B', s: right },
+    ]} />
     <p><a href=${`/submissions/${b}/diff/${a}`}>Swap A and B</a></p>
     <${Numbers} left=${left} right=${right} /><${Sources} left=${left} right=${right} />`}<//>`;
 }
@@ -37,15 +47,28 @@ function Numbers({ left, right }) {
   const [which, show] = useState('changed');
   const reports = useData([left, right].map((s) => `/v1/submissions/${s.id}/report`));
   return html`<${Section} title="Numbers"><${Load} of=${reports}>${([a, b]) => {
-    const before = numbersOf(a), after = numbersOf(b);
-    const rows = [...new Set([...before.keys(), ...after.keys()])].map((path) => ({ path, a: before.get(path), b: after.get(path) }))
+    const before = numbersOf(a),
+      after = numbersOf(b);
+    const rows = [...new Set([...before.keys(), ...after.keys()])]
+      .map((path) => ({ path, a: before.get(path), b: after.get(path) }))
       .filter((r) => which === 'all' || r.a !== r.b);
     const change = (r) => (typeof r.a === 'number' && typeof r.b === 'number' && r.a ? r.b / r.a - 1 : null);
     const show1 = (v) => (typeof v === 'boolean' ? String(v) : v === undefined ? DASH : number(v));
-    const columns = [{ head: 'Number', cls: 'wide mono', value: (r) => r.path }, { head: 'A', num: true, value: (r) => r.a, cell: (r) => show1(r.a) },
+    const columns = [
+      { head: 'Number', cls: 'wide mono', value: (r) => r.path },
+      { head: 'A', num: true, value: (r) => r.a, cell: (r) => show1(r.a) },
       { head: 'B', num: true, value: (r) => r.b, cell: (r) => show1(r.b) },
-      { head: 'Change', num: true, value: change, cell: (r) => (change(r) === null ? DASH : `${change(r) > 0 ? '+' : ''}${(100 * change(r)).toFixed(1)} %`) }];
-    return html`<${Choice} label="Rows" value=${which} onChange=${show} options=${[['changed', 'what changed'], ['all', 'every number']]} />
+      {
+        head: 'Change',
+        num: true,
+        value: change,
+        cell: (r) => (change(r) === null ? DASH : `${change(r) > 0 ? '+' : ''}${(100 * change(r)).toFixed(1)} %`),
+      },
+    ];
+    return html`<${Choice} label="Rows" value=${which} onChange=${show} options=${[
+      ['changed', 'what changed'],
+      ['all', 'every number'],
+    ]} />
       <${Table} name="Numbers" columns=${columns} rows=${rows} empty="Every number is the same." />`;
   }}<//><//>`;
 }
@@ -54,12 +77,15 @@ const CONTEXT = 3;
 
 // Runs of equal lines are cut to their ends.
 function withGaps(parts) {
-  const near = parts.map((p, i) => parts.slice(Math.max(0, i - CONTEXT), i + CONTEXT + 1).some((q) => q.kind !== 'same'));
+  const near = parts.map((p, i) =>
+    parts.slice(Math.max(0, i - CONTEXT), i + CONTEXT + 1).some((q) => q.kind !== 'same'),
+  );
   return parts.filter((p, i) => near[i] || (near[i - 1] && (p.gap = true)));
 }
 
 function Sources({ left, right }) {
-  const [texts, set] = useState(null), [error, fail] = useState(null);
+  const [texts, set] = useState(null),
+    [error, fail] = useState(null);
   useEffect(() => {
     Promise.all([left, right].map((s) => call(`/v1/submissions/${s.id}/source`, { text: true }))).then(set, fail);
   }, [left.id, right.id]);
@@ -68,8 +94,15 @@ function Sources({ left, right }) {
   const coloured = texts.map((t, i) => lines(t, [left, right][i].language));
   const parts = withGaps(diffLines(texts[0].split('\n'), texts[1].split('\n')));
   const sign = { same: ' ', add: '+', remove: '−' };
-  return html`<${Section} title="Source">${parts.length ? html`<div class="source" tabindex="0" role="region" aria-label="Source, difference"><ol>${parts.map((p) => (p.gap
-    ? html`<li class="gap">⋯</li>`
-    : html`<li class=${p.kind}><span class="n">${p.a ?? ''}</span><span class="n">${p.b ?? ''}</span><span class="sign">${sign[p.kind]}</span><${Line}
-        parts=${p.kind === 'add' ? coloured[1][p.b - 1] : coloured[0][p.a - 1]} /></li>`))}</ol></div>` : html`<${Empty}>The sources are the same.<//>`}<//>`;
+  return html`<${Section} title="Source">${
+    parts.length
+      ? html`<div class="source" tabindex="0" role="region" aria-label="Source, difference"><ol>${parts.map((p) =>
+          p.gap
+            ? html`<li class="gap">⋯</li>`
+            : html`<li class=${p.kind}><span class="n">${p.a ?? ''}</span><span class="n">${p.b ?? ''}</span><span
+              class="sign">${sign[p.kind]}</span><${Line}
+        parts=${p.kind === 'add' ? coloured[1][p.b - 1] : coloured[0][p.a - 1]} /></li>`,
+        )}</ol></div>`
+      : html`<${Empty}>The sources are the same.<//>`
+  }<//>`;
 }

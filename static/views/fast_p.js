@@ -4,14 +4,19 @@ import { useMemo } from '../vendor/preact.js';
 import { useData } from '../api.js';
 import { StepChart } from '../chart.js';
 import { colourOf } from '../dots.js';
-import { deviceTitle, modelTitle, problemTitle, share } from '../format.js';
+import { deviceTitle, modelTitle, problemTitle, share, times } from '../format.js';
 import { modelsByBest } from '../results.js';
 import { link, useQuery } from '../router.js';
 import { Choice, Empty, html, Load, Section, Select, Table } from '../ui.js';
 
-const LIMITS = [['1', 'T = 1'], ['4', 'T = 4'], ['8', 'T = 8']];
+const LIMITS = [
+  ['1', 'T = 1'],
+  ['4', 'T = 4'],
+  ['8', 'T = 8'],
+];
 const POINTS = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1];
-const CELLS = 64, SHOWN = 4;
+const CELLS = 64,
+  SHOWN = 4;
 
 // The curve of a cell: per variant the share of its nominal turns that are correct with speedup > p, which only
 // changes at a speedup; over the variants its mean, least and greatest.
@@ -27,17 +32,28 @@ function curveOf(cell, list, counted) {
     });
   });
   const over = (f) => p.map((_, i) => f(shares.map((s) => s[i])));
-  return { p, mean: over((s) => s.reduce((a, b) => a + b, 0) / s.length), low: over((s) => Math.min(...s)), high: over((s) => Math.max(...s)) };
+  return {
+    p,
+    mean: over((s) => s.reduce((a, b) => a + b, 0) / s.length),
+    low: over((s) => Math.min(...s)),
+    high: over((s) => Math.max(...s)),
+  };
 }
 
 export default function FastP() {
   const [query, set] = useQuery();
   const cells = useData('/v1/metrics/turn_correctness?turns=8');
   return html`<h1>Fast<sub>p</sub></h1>
-    <p class="lead">The share of all turns that are correct and more than <i>p</i> times as fast as the vendor’s library. At <i>p</i> = 0 it is the share of
+    <p class="lead">The share of all turns that are correct and more than <i>p</i> times as fast as the vendor’s
+      library.
+      At <i>p</i> = 0 it is the share of
       correct turns. Line: mean over prompt variants; band: least to greatest of them.</p>
-    <${Load} of=${cells}>${({ items }) => (items.length ? html`<${Curves} ...${{ items, query, set }} />` : html`<${Empty}>
-      No turns yet. <code>ptxbench import published FOLDER</code> takes the paper’s in; agent runs add local ones.<//>`)}<//>`;
+    <${Load} of=${cells}>${({ items }) =>
+      items.length
+        ? html`<${Curves} ...${{ items, query, set }} />`
+        : html`<${Empty}>
+      No turns yet. <code>ptxbench import published FOLDER</code> takes the paper’s in;
+      agent runs add local ones.<//>`}<//>`;
 }
 
 function Curves({ items, query, set }) {
@@ -47,16 +63,24 @@ function Curves({ items, query, set }) {
   const device = devices.includes(query.device) ? query.device : devices.find((d) => /H100/.test(d)) || devices[0];
   const here = items.filter((c) => c.problem === problem && c.device_model === device);
   const workloads = [...new Set(here.map((c) => c.workload))];
-  const usual = [...workloads].sort((a, b) => here.filter((c) => c.workload === b).length - here.filter((c) => c.workload === a).length)[0];
+  const usual = [...workloads].sort(
+    (a, b) => here.filter((c) => c.workload === b).length - here.filter((c) => c.workload === a).length,
+  )[0];
   const workload = workloads.includes(query.workload) ? query.workload : usual;
   const turns = LIMITS.some(([t]) => t === query.turns) ? query.turns : '8';
-  const answer = useData(link('/v1/metrics/fast_p', { problem, device, workload, turns, curves: 1, p: POINTS.join(','), limit: CELLS }));
+  const answer = useData(
+    link('/v1/metrics/fast_p', { problem, device, workload, turns, curves: 1, p: POINTS.join(','), limit: CELLS }),
+  );
   return html`<form class="row" aria-label="What to show" onSubmit=${(e) => e.preventDefault()}>
-      <${Select} label="Problem" value=${problem} options=${problems.map((p) => [p, problemTitle(p)])} onChange=${(v) => set({ problem: v, workload: '', models: '' })} />
-      <${Select} label="Device" value=${device} options=${devices.map((d) => [d, deviceTitle(d)])} onChange=${(v) => set({ device: v, models: '' })} />
-      <${Select} label="Workload" value=${workload} options=${workloads} onChange=${(v) => set({ workload: v, models: '' })} />
+      <${Select} label="Problem" value=${problem} options=${problems.map((p) => [p, problemTitle(p)])}
+        onChange=${(v) => set({ problem: v, workload: '', models: '' })} />
+      <${Select} label="Device" value=${device} options=${devices.map((d) => [d, deviceTitle(d)])}
+        onChange=${(v) => set({ device: v, models: '' })} />
+      <${Select} label="Workload" value=${workload} options=${workloads}
+        onChange=${(v) => set({ workload: v, models: '' })} />
       <${Choice} label="Turns" value=${turns} options=${LIMITS} onChange=${(v) => set({ turns: v })} /></form>
-    <${Load} of=${answer}>${(data) => html`<${Drawn} data=${data} models=${modelsByBest(items)} query=${query} set=${set} turns=${turns} />`}<//>`;
+    <${Load} of=${answer}>${(data) => html`<${Drawn} data=${data} models=${modelsByBest(items)} query=${query}
+      set=${set} turns=${turns} />`}<//>`;
 }
 
 const nameOf = (c) => (c.origin === 'local' ? `${modelTitle(c)} (local)` : modelTitle(c));
@@ -66,23 +90,58 @@ function Drawn({ data, query, set, turns }) {
   const cells = [...data.items].sort((a, b) => top(b) - top(a));
   const names = cells.map(nameOf);
   const chosen = query.models ? query.models.split('|').filter((n) => names.includes(n)) : names.slice(0, SHOWN);
-  const toggle = (name) => set({ models: (chosen.includes(name) ? chosen.filter((n) => n !== name) : [...chosen, name]).join('|') || 'none' }, { replace: true });
+  const toggle = (name) =>
+    set(
+      { models: (chosen.includes(name) ? chosen.filter((n) => n !== name) : [...chosen, name]).join('|') || 'none' },
+      { replace: true },
+    );
   const shown = cells.filter((c) => chosen.includes(nameOf(c)));
   const colour = (name) => colourOf(chosen, name);
-  const curves = useMemo(() => ({ all: shown.map((c) => ({ name: nameOf(c), colour: colour(nameOf(c)), ...curveOf(c, 'speedups', 'correct') })),
-    target: shown.map((c) => ({ name: nameOf(c), colour: colour(nameOf(c)), ...curveOf(c, 'speedups_target', 'target') })) }), [data, query.models]);
+  const curves = useMemo(
+    () => ({
+      all: shown.map((c) => ({ name: nameOf(c), colour: colour(nameOf(c)), ...curveOf(c, 'speedups', 'correct') })),
+      target: shown.map((c) => ({
+        name: nameOf(c),
+        colour: colour(nameOf(c)),
+        ...curveOf(c, 'speedups_target', 'target'),
+      })),
+    }),
+    [data, query.models],
+  );
   const label = `Step curves of ${chosen.join(', ')}; the table below has the figures`;
-  const rows = shown.flatMap((c) => [['all', 'correct'], ['target', 'and executed']].map(([side, what]) => ({ name: nameOf(c), what, points: c.points.map((p) => p[side]) })));
-  const band = (i) => (r) => html`${share(r.points[i].mean)}<small>${share(r.points[i].low)} to ${share(r.points[i].high)}</small>`;
-  const columns = [{ head: 'Model', value: (r) => r.name }, { head: 'Turns', value: (r) => r.what },
-    ...POINTS.flatMap((p, i) => [{ head: `p = ${p}`, csv: `p=${p} mean`, num: true, value: (r) => r.points[i].mean, cell: band(i) },
-      { csv: `p=${p} low`, cell: null, value: (r) => r.points[i].low }, { csv: `p=${p} high`, cell: null, value: (r) => r.points[i].high }])];
-  return html`<fieldset class="models"><legend class="hidden">Models</legend><ul class="models">${names.map((n) => html`<li><label>
-      <input type="checkbox" checked=${chosen.includes(n)} onChange=${() => toggle(n)} /><i class=${`swatch ${chosen.includes(n) ? colour(n) : ''}`} aria-hidden="true"></i>${n}</label></li>`)}</ul></fieldset>
-    ${data.items.some((c) => !c.exact) && html`<p class="quiet">Over 20,000 turns a curve is drawn from 2,048 quantiles.</p>`}
-    ${shown.length ? html`<div class="charts">
-      <${StepChart} title=${html`Fast<sub>p</sub>: all correct turns`} label=${label} curves=${curves.all} keys=${[curves]} />
-      <${StepChart} title=${html`Fast<sub>p</sub><sup>Inst</sup>: and target instructions executed`} label=${label} curves=${curves.target} keys=${[curves]} /></div>
+  const rows = shown.flatMap((c) =>
+    [
+      ['all', 'correct'],
+      ['target', 'and executed'],
+    ].map(([side, what]) => ({ name: nameOf(c), what, points: c.points.map((p) => p[side]) })),
+  );
+  const band = (i) => (r) =>
+    html`${share(r.points[i].mean)}<small>${share(r.points[i].low)} to ${share(r.points[i].high)}</small>`;
+  const columns = [
+    { head: 'Model', value: (r) => r.name },
+    { head: 'Turns', value: (r) => r.what },
+    ...POINTS.flatMap((p, i) => [
+      { head: `p = ${p}`, csv: `p=${p} mean`, num: true, value: (r) => r.points[i].mean, cell: band(i) },
+      { csv: `p=${p} low`, cell: null, value: (r) => r.points[i].low },
+      { csv: `p=${p} high`, cell: null, value: (r) => r.points[i].high },
+    ]),
+  ];
+  return html`<fieldset class="models"><legend class="hidden">Models</legend><ul class="models">${names.map(
+    (n) => html`<li><label>
+      <input type="checkbox" checked=${chosen.includes(n)} onChange=${() => toggle(n)} /><i
+        class=${`swatch ${chosen.includes(n) ? colour(n) : ''}`} aria-hidden="true"></i>${n} <span
+        class="quiet">best ${times(top(cells[names.indexOf(n)]) || null)}</span></label></li>`,
+  )}</ul></fieldset>
+    ${data.items.some((c) => !c.exact) && html`<p
+      class="quiet">Over 20,000 turns a curve is drawn from 2,048 quantiles.</p>`}
+    ${
+      shown.length
+        ? html`<div class="charts">
+      <${StepChart} title=${html`Fast<sub>p</sub>: all correct turns`} label=${label} curves=${curves.all}
+        keys=${[curves]} />
+      <${StepChart} title=${html`Fast<sub>p</sub><sup>Inst</sup>: and target instructions executed`} label=${label}
+        curves=${curves.target} keys=${[curves]} /></div>
       <${Section} title="Figures"><${Table} name=${`Fast_p at T = ${turns}`} columns=${columns} rows=${rows} /><//>`
-      : html`<${Empty}>Choose a model above.<//>`}`;
+        : html`<${Empty}>Choose a model above.<//>`
+    }`;
 }

@@ -8,7 +8,8 @@ import { link, useQuery } from '../router.js';
 import { Badge, html, Load, Section, Select, Table, Target, targetWord } from '../ui.js';
 
 const TURNS = 8;
-const FIRST = 100, MOST = 1000;
+const FIRST = 100,
+  MOST = 1000;
 
 // Fills what the address leaves open.
 function choose(query, { problems, archs, cells, file }) {
@@ -18,23 +19,44 @@ function choose(query, { problems, archs, cells, file }) {
   const published = [...new Set(cells.filter((c) => c.problem === problem).map((c) => c.workload))];
   const workloads = [...new Set([...(known?.workload_names || []), ...published])];
   const onCpu = query.device === 'cpu' || query.device === 'ptxvm';
-  const preferred = (onCpu && known?.cpu_workload) || known?.default_workload || file.problems.find((p) => p.name === problem)?.workload || workloads[0];
+  const preferred =
+    (onCpu && known?.cpu_workload) ||
+    known?.default_workload ||
+    file.problems.find((p) => p.name === problem)?.workload ||
+    workloads[0];
   const workload = workloads.includes(query.workload) ? query.workload : preferred;
-  const arch = archs.some((a) => a.name === query.arch) ? query.arch
+  const arch = archs.some((a) => a.name === query.arch)
+    ? query.arch
     : (archs.find((a) => a.name === 'sm_90a') || archs[0]).name;
-  return { problem, workload, arch, device: query.device || '', names, workloads, listed: Boolean(known), known };
+  return {
+    problem,
+    workload,
+    arch,
+    device: onCpu ? 'cpu' : query.device || '',
+    names,
+    workloads,
+    listed: Boolean(known),
+    known,
+  };
 }
 
 // Which architecture a device model belongs to: by the paper's file, else by its name.
-const archOf = (model, file, archs) => file.devices.find((d) => d.name === model)?.arch
-  || archs.find((a) => deviceTitle(model).replace(/\D/g, '') === a.gpu.replace(/^\D*(\d+).*/, '$1'))?.name
-  || (/H\d/.test(model) ? 'sm_90a' : /B\d/.test(model) ? 'sm_100a' : null);
+const archOf = (model, file, archs) =>
+  file.devices.find((d) => d.name === model)?.arch ||
+  archs.find((a) => deviceTitle(model).replace(/\D/g, '') === a.gpu.replace(/^\D*(\d+).*/, '$1'))?.name ||
+  (/H\d/.test(model) ? 'sm_90a' : /B\d/.test(model) ? 'sm_100a' : null);
 
 export default function Home() {
   const [query, set] = useQuery();
-  const base = useData(['/v1/problems', '/v1/archs', '/published/tables.json', `/v1/metrics/turn_correctness?turns=${TURNS}`]);
+  const base = useData([
+    '/v1/problems',
+    '/v1/archs',
+    '/published/tables.json',
+    `/v1/metrics/turn_correctness?turns=${TURNS}`,
+  ], { every: 60000 });
   return html`<h1 class="question">Can a model write Hopper and Blackwell PTX as fast as the vendor’s library?</h1>
-    <p class="lead">Speedup over cuBLAS and cuDNN on the same GPU: <b>1.0</b> is as fast. A dot is the best of a model’s correct kernels.</p>
+    <p class="lead">Speedup over cuBLAS and cuDNN on the same GPU: <b>1.0</b> is as fast.
+      A dot is the best of a model’s correct kernels.</p>
     <${Load} of=${base}>${([problems, archs, file, metrics]) => {
       const cells = mergeCells(file, metrics);
       return html`<${Choices} ...${{ query, set, cells, file, problems: problems.items, archs: archs.items }} />`;
@@ -45,29 +67,57 @@ function Choices(all) {
   const { query, set, cells, file, archs } = all;
   const choice = choose(query, all);
   const { problem, workload, arch, device } = choice;
-  const path = choice.listed && link('/v1/leaderboard', { problem, workload, arch, device, limit: query.all ? MOST : FIRST });
+  const path =
+    choice.listed && link('/v1/leaderboard', { problem, workload, arch, device, limit: query.all ? MOST : FIRST });
   const board = useData(path || null, { every: 15000 });
   const here = cells.filter((c) => archOf(c.device_model, file, archs) === arch);
   const entries = (choice.listed ? board.data?.items || [] : []).map(rowOfEntry);
-  const models = [...new Set([...here.map((c) => c.device_model), ...entries.map((r) => r.device_model), device].filter(Boolean))];
+  const models = [
+    ...new Set(
+      [...here.map((c) => c.device_model), ...entries.map((r) => r.device_model), device]
+        .filter(Boolean)
+        .map((m) => (m === 'ptxvm' ? 'cpu' : m))
+        .concat('cpu'),
+    ),
+  ];
   const rows = rankRows([
-    ...here.filter((c) => c.problem === problem && c.workload === workload && (!device || c.device_model === device))
-      .map((c) => rowOfCell(c, TURNS)), ...entries]);
-  const pick = (name) => (value) => set(name === 'problem' ? { problem: value, workload: '' }
-    : name === 'arch' ? { arch: value, device: '' } : name === 'device' ? { device: value, workload: '' } : { [name]: value });
+    ...here
+      .filter((c) => c.problem === problem && c.workload === workload && (!device || c.device_model === device))
+      .map((c) => rowOfCell(c, TURNS)),
+    ...entries,
+  ]);
+  const pick = (name) => (value) =>
+    set(
+      name === 'problem'
+        ? { problem: value, workload: '' }
+        : name === 'arch'
+          ? { arch: value, device: '' }
+          : name === 'device'
+            ? { device: value, workload: '' }
+            : { [name]: value },
+    );
+  const shown = html`<${Board} rows=${rows} choice=${choice} />`;
+  const showAll = () => set({ all: 1 }, { replace: true });
   return html`<form class="row" aria-label="What to show" onSubmit=${(e) => e.preventDefault()}>
-      <${Select} label="Problem" value=${problem} options=${choice.names.map((n) => [n, problemTitle(n)])} onChange=${pick('problem')} />
+      <${Select} label="Problem" value=${problem} options=${choice.names.map((n) => [n, problemTitle(n)])}
+        onChange=${pick('problem')} />
       <${Select} label="Workload" value=${workload} options=${choice.workloads} onChange=${pick('workload')} />
-      <${Select} label="Architecture" value=${arch} options=${archs.map((a) => [a.name, `${a.name} ${a.title}`])} onChange=${pick('arch')} />
+      <${Select} label="Architecture" value=${arch} options=${archs.map((a) => [a.name, `${a.name} ${a.title}`])}
+        onChange=${pick('arch')} />
       <${Select} label="Device" value=${device} onChange=${pick('device')}
-        options=${[['', 'any'], ...models.map((m) => [m, deviceTitle(m)]), ...(models.includes('ptxvm') ? [] : [['cpu', 'CPU (ptxvm)']])]} />
+        options=${[['', 'any'], ...models.map((m) => [m, deviceTitle(m)])]} />
     </form>
-    <${Section} title="Best speedup per model, by problem" id="chart"><${DotChart} problem=${problem}
+    ${
+      device !== 'cpu' &&
+      html`<${Section} title="Best speedup per model, by problem" id="chart"><${DotChart} problem=${problem}
       onProblem=${pick('problem')} models=${modelsByBest(cells)} problems=${problemOrder(file, cells)} turns=${TURNS}
-      cells=${here.filter((c) => !device || c.device_model === device)} local=${entries} workloads=${file.problems} /><//>
+      cells=${here.filter((c) => !device || c.device_model === device)} local=${entries} workloads=${file.problems} />
+        <//>`
+    }
     <${Section} title=${`Board: ${problemTitle(problem)} ${workload} on ${arch}`} id="board">
-      ${choice.listed && !board.data ? html`<${Load} of=${board} />` : html`<${Board} rows=${rows} choice=${choice} />`}<//>
-    ${entries.length === FIRST && !query.all && html`<p><button type="button" onClick=${() => set({ all: 1 }, { replace: true })}>Show all entries</button></p>`}
+      ${choice.listed ? html`<${Load} of=${board}>${() => shown}<//>` : shown}<//>
+    ${entries.length === FIRST && !query.all && html`<p>
+      <button type="button" onClick=${showAll}>Show all entries</button></p>`}
     <p class="quiet">Published: ${file.source} (${file.date}). ${file.note}</p>`;
 }
 
@@ -77,24 +127,53 @@ function Board({ rows, choice }) {
   const columns = [
     { head: '#', csv: 'rank', num: true, cls: 'rank', value: (r) => r.rank },
     { head: 'Who', value: (r) => r.who, cls: 'who', cell: (r) => html`<${Who} row=${r} />` },
-    timed && { head: 'Speedup', csv: 'speedup', cls: 'bar', value: (r) => r.speedup, cell: (r) => html`<${Bar} row=${r} most=${most} />` },
-    { csv: 'ci95_low', cell: null, value: (r) => r.ci95?.[0] }, { csv: 'ci95_high', cell: null, value: (r) => r.ci95?.[1] },
+    timed && {
+      head: 'Speedup',
+      csv: 'speedup',
+      cls: 'bar',
+      value: (r) => r.speedup,
+      cell: (r) => html`<${Bar} row=${r} most=${most} />`,
+    },
+    { csv: 'ci95_low', cell: null, value: (r) => r.ci95?.[0] },
+    { csv: 'ci95_high', cell: null, value: (r) => r.ci95?.[1] },
     timed && { head: 'ms', num: true, cls: 'wide-only', value: (r) => r.us && r.us / 1000, cell: (r) => msOfUs(r.us) },
-    !timed && { head: 'Thread instructions', num: true, value: (r) => r.instructions, cell: (r) => number(r.instructions) },
-    { head: html`<span class="wide-only">Executed</span><span class="narrow-only">Exec.</span>`, csv: 'target_executed', value: (r) => targetWord(r.executed), cell: (r) => html`<${Target} executed=${r.executed} />` },
-    { head: `Correct, T = ${TURNS}`, csv: 'correct_percent', num: true, cls: 'wide-only', value: (r) => r.correct,
-      cell: (r) => (r.correct === null ? DASH : html`<span title=${r.correctOf}>${percent(r.correct)}</span>`) },
+    !timed && {
+      head: 'Thread instructions',
+      num: true,
+      value: (r) => r.instructions,
+      cell: (r) => number(r.instructions),
+    },
+    {
+      head: html`<span class="wide-only">Executed</span><span class="narrow-only">Exec.</span>`,
+      csv: 'target_executed',
+      value: (r) => targetWord(r.executed),
+      cell: (r) => html`<${Target} executed=${r.executed} />`,
+    },
+    {
+      head: `Correct, T = ${TURNS}`,
+      csv: 'correct_percent',
+      num: true,
+      cls: 'wide-only',
+      value: (r) => r.correct,
+      cell: (r) => (r.correct === null ? DASH : html`<span title=${r.correctOf}>${percent(r.correct)}</span>`),
+    },
     { head: 'Device', cls: 'wide-only', value: (r) => r.device_model, cell: (r) => deviceTitle(r.device_model) },
     { head: 'From', cls: 'wide-only', value: (r) => r.origin, cell: (r) => html`<${Origin} of=${r.origin} />` },
   ].filter(Boolean);
-  return html`<${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns} rows=${rows} rowClass=${(r) => r.origin}
-    empty=${html`No entry for this choice yet. <a href=${link('/submit', { problem: choice.problem, arch: choice.arch })}>Submit the first one.</a>`} />`;
+  return html`<${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns}
+    rows=${rows} rowClass=${(r) => r.origin}
+    empty=${html`No entry for this choice yet. <a
+      href=${link('/submit', { problem: choice.problem, arch: choice.arch })}>Submit the first one.</a>`} />`;
 }
 
 const Origin = ({ of }) => html`<${Badge} kind=${of === 'local' ? 'local' : ''}>${of}<//>`;
 
 function Who({ row }) {
-  const sub = [row.method, row.owner && row.owner !== 'anonymous' && row.owner, row.attempts > 1 && row.id && `best of ${row.attempts}`].filter(Boolean);
+  const sub = [
+    row.method,
+    row.owner && row.owner !== 'anonymous' && row.owner,
+    row.attempts > 1 && row.id && `best of ${row.attempts}`,
+  ].filter(Boolean);
   return html`${row.id ? html`<a href=${`/submissions/${row.id}`}>${row.who}</a>` : row.who}
     ${row.flags.map((f) => html` <${Badge} kind="flag">${f}<//>`)}
     ${sub.length > 0 && html`<small>${sub.join(' · ')}</small>`}
@@ -104,10 +183,14 @@ function Who({ row }) {
 // A bar to the speedup, a whisker over its interval, a line at 1.0.
 function Bar({ row, most }) {
   const at = (v) => `${(100 * v) / most}%`;
-  const text = row.ci95 ? `${times(row.speedup)}, 95 % interval ${times(row.ci95[0])} to ${times(row.ci95[1])}` : times(row.speedup);
+  const text = row.ci95
+    ? `${times(row.speedup)}, 95 % interval ${times(row.ci95[0])} to ${times(row.ci95[1])}`
+    : times(row.speedup);
   return html`<span class="meter" title=${text}>
     <span class="track" aria-hidden="true"><i class="one" style=${{ left: at(1) }}></i>
-      ${row.speedup !== null && html`<i class=${row.executed === true ? 'fill' : 'fill hollow'} style=${{ width: at(row.speedup) }}></i>`}
-      ${row.ci95 && html`<i class="ci" style=${{ left: at(row.ci95[0]), width: at(row.ci95[1] - row.ci95[0]) }}></i>`}</span>
+      ${row.speedup !== null && html`<i class=${row.executed === true ? 'fill' : 'fill hollow'}
+        style=${{ width: at(row.speedup) }}></i>`}
+      ${row.ci95 && html`<i class="ci" style=${{ left: at(row.ci95[0]),
+        width: at(row.ci95[1] - row.ci95[0]) }}></i>`}</span>
     <span class="figure">${times(row.speedup)}</span></span>`;
 }

@@ -7,39 +7,95 @@ import { link } from '../router.js';
 import { Badge, Facts, html, Load, Section, Table } from '../ui.js';
 
 export default function Problem({ captures: [name] }) {
-  const answer = useData([`/v1/problems/${name}`, '/examples.json', `/v1/submissions?problem=${name}&verdict=PASSED&limit=50`]);
+  const answer = useData([
+    `/v1/problems/${name}`,
+    '/examples.json',
+    `/v1/submissions?problem=${name}&verdict=PASSED&limit=50`,
+  ]);
   return html`<${Load} of=${answer}>${([p, examples, passed]) => html`
-    <div class="title"><h1>${problemTitle(p.name)}: ${p.title}</h1><p class="actions"><a href=${link('/submit', { problem: name })}>Submit</a> <a href=${link('/', { problem: name })}>Board</a></p></div>
+    <div class="title"><h1>${problemTitle(p.name)}: ${p.title}</h1><p class="actions"><a
+      href=${link('/submit', { problem: name })}>Submit</a> <a href=${link('/', { problem: name })}>Board</a></p></div>
     <p class="lead">${p.description}</p>
     <${Tensors} problem=${p} /><${Rules} problem=${p} baseline=${passed.items.find((s) => s.baseline)?.baseline} />
     <${Workloads} problem=${p} />
-    ${examples[name]?.length > 0 && html`<${Section} title="Examples"><ul class="line">${examples[name].map((e) => html`<li><a href=${link('/submit', { problem: name, example: e })}>${e}</a></li>`)}</ul><//>`}`}<//>`;
+    ${examples[name]?.length > 0 && html`<${Section} title="Examples"><ul class="line">
+      ${examples[name].map((e) => html`<li><a href=${link('/submit', { problem: name, example: e })}>${e}</a>
+      </li>`)}</ul><//>`}`}<//>`;
 }
 
 function Tensors({ problem: p }) {
-  const columns = [{ head: 'Tensor', cls: 'mono', value: (t) => t.name }, { head: 'Role', value: (t) => t.role }, { head: 'Type', value: (t) => t.dtype },
-    { head: 'Shape', cls: 'mono', value: (t) => `[${t.shape.join(', ')}]` }, { head: 'What', cls: 'wide', value: (t) => t.description }];
+  const columns = [
+    { head: 'Tensor', cls: 'mono', value: (t) => t.name },
+    { head: 'Role', value: (t) => t.role },
+    { head: 'Type', value: (t) => t.dtype },
+    { head: 'Shape', cls: 'mono', value: (t) => `[${t.shape.join(', ')}]` },
+    { head: 'What', cls: 'wide', value: (t) => t.description },
+  ];
   return html`<${Section} title="Tensors"><${Table} name="Tensors" columns=${columns} rows=${p.tensors} /><//>`;
 }
 
-const ruleText = (rule) => (rule.atol !== undefined ? `an element is wrong if its error is over ${number(rule.atol)} and over ${number(rule.rtol)} of its value`
-  : Object.entries(rule).map(([k, v]) => `${k} at most ${number(v)}`).join(', '));
+const ruleNames = { paper: 'To pass (the paper’s rule)', strict: 'Without the flag “loose”' };
+const ruleText = (rule) =>
+  rule.atol !== undefined
+    ? `an element is wrong if its error is over ${number(rule.atol)} and over ${number(rule.rtol)} of its value`
+    : Object.entries(rule)
+        .map(([k, v]) => `${k} at most ${number(v)}`)
+        .join(', ');
 
 function Rules({ problem: p, baseline }) {
   return html`<${Section} title="How it is judged"><${Facts} rows=${[
-    ...Object.entries(p.rules || {}).map(([name, rule]) => [`${name === 'paper' ? 'To pass (the paper’s rule)' : name === 'strict' ? 'Without the flag “loose”' : name}`, ruleText(rule)]),
+    ...Object.entries(p.rules || {}).map(([name, rule]) => [
+      ruleNames[name] || name,
+      ruleText(rule),
+    ]),
     ['Inputs', (p.distributions || []).map((d) => `${d.name}${d.exact ? ', to the last bit' : ''}`).join('; ')],
-    ['Work', html`<code>${p.flops}</code> FLOP`], ['Least traffic', html`<code>${p.bytes}</code> bytes`],
-    ['Baseline', baseline ? `${baseline.name} ${baseline.version || ''}` : 'the vendor’s library: cuBLAS for gemm, cuDNN for attention'],
+    ['Work', html`<code>${p.flops}</code> FLOP`],
+    ['Least traffic', html`<code>${p.bytes}</code> bytes`],
+    [
+      'Baseline',
+      baseline
+        ? `${baseline.name} ${baseline.version || ''}`
+        : 'the vendor’s library: cuBLAS for gemm, cuDNN for attention',
+    ],
   ]} /><//>`;
 }
 
 function Workloads({ problem: p }) {
-  const columns = [{ head: 'Workload', value: (w) => w.name, cell: (w) => html`<a href=${link('/', { problem: p.name, workload: w.name })}>${w.name}</a>` },
-    { head: 'Role', csv: 'paper', value: (w) => (w.paper ? 'paper' : ''), cell: (w) => [w.paper && html`<${Badge}>paper<//>`, w.name === p.default_workload && html` <${Badge} kind="good">default<//>`, w.name === p.cpu_workload && html` <${Badge}>cpu<//>`] },
+  const columns = [
+    {
+      head: 'Workload',
+      value: (w) => w.name,
+      cell: (w) => html`<a href=${link('/', { problem: p.name, workload: w.name })}>${w.name}</a>`,
+    },
+    {
+      head: 'Role',
+      csv: 'paper',
+      value: (w) => (w.paper ? 'paper' : ''),
+      cell: (w) => [
+        w.paper && html`<${Badge}>paper<//>`,
+        w.name === p.default_workload && html` <${Badge} kind="good">default<//>`,
+        w.name === p.cpu_workload && html` <${Badge}>cpu<//>`,
+      ],
+    },
     ...p.axes.map((a) => ({ head: a, num: true, value: (w) => w.axes[a], cell: (w) => number(w.axes[a]) })),
-    { head: 'GFLOP', num: true, value: (w) => evaluate(p.flops, w.axes) / 1e9, cell: (w) => number(evaluate(p.flops, w.axes) / 1e9) },
-    { head: 'Traffic', csv: 'bytes', num: true, value: (w) => evaluate(p.bytes, w.axes), cell: (w) => bytes(evaluate(p.bytes, w.axes)) }];
-  const rows = [...p.workloads].sort((a, b) => (b.name === p.default_workload) - (a.name === p.default_workload) || (b.name === p.cpu_workload) - (a.name === p.cpu_workload));
+    {
+      head: 'GFLOP',
+      num: true,
+      value: (w) => evaluate(p.flops, w.axes) / 1e9,
+      cell: (w) => number(evaluate(p.flops, w.axes) / 1e9),
+    },
+    {
+      head: 'Traffic',
+      csv: 'bytes',
+      num: true,
+      value: (w) => evaluate(p.bytes, w.axes),
+      cell: (w) => bytes(evaluate(p.bytes, w.axes)),
+    },
+  ];
+  const rows = [...p.workloads].sort(
+    (a, b) =>
+      (b.name === p.default_workload) - (a.name === p.default_workload) ||
+      (b.name === p.cpu_workload) - (a.name === p.cpu_workload),
+  );
   return html`<${Section} title="Workloads"><${Table} name="Workloads" columns=${columns} rows=${rows} /><//>`;
 }

@@ -19,30 +19,50 @@ function useSubmission(id) {
     const done = submission.state === 'done';
     merge({ submission, error: null, ...(done ? {} : { report: null }) });
     if (done) {
-      const [report, log] = await Promise.all([call(`/v1/submissions/${id}/report`).catch(() => null),
-        call(`/v1/submissions/${id}/log`, { text: true }).catch(() => '')]);
+      const [report, log] = await Promise.all([
+        call(`/v1/submissions/${id}/report`).catch(() => null),
+        call(`/v1/submissions/${id}/log`, { text: true }).catch(() => ''),
+      ]);
       merge({ report, log, progress: null });
     }
     return submission;
   }, [id]);
   // A stream begins with what is past, of earlier evaluations too: only the submission says that it is done.
   const watch = useCallback(() => {
-    const stop = follow(id, (kind, data) => {
-      if (kind === 'stage') set((was) => ({ ...was, progress: null, stages: { ...was.stages, [data.stage]: data } }));
-      else if (kind === 'progress') merge({ progress: data });
-      else {
-        if (kind === 'state' && data.state !== 'done') merge({ stages: {} });
-        load().then((s) => s.state === 'done' && stop(), () => {});
-      }
-    }, (connected) => merge({ connected }));
+    const stop = follow(
+      id,
+      (kind, data) => {
+        if (kind === 'stage') set((was) => ({ ...was, progress: null, stages: { ...was.stages, [data.stage]: data } }));
+        else if (kind === 'progress') merge({ progress: data });
+        else {
+          if (kind === 'state' && data.state !== 'done') merge({ stages: {} });
+          load().then(
+            (s) => s.state === 'done' && stop(),
+            () => {},
+          );
+        }
+      },
+      (connected) => merge({ connected }),
+    );
     return stop;
   }, [id]);
   useEffect(() => {
     left.current = false;
     let stop = () => {};
-    load().then((s) => { if (s.state !== 'done' && !left.current) stop = watch(); }, (error) => merge({ error }));
-    call(`/v1/submissions/${id}/source`, { text: true }).then((source) => merge({ source }), () => {});
-    return () => { left.current = true; stop(); };
+    load().then(
+      (s) => {
+        if (s.state !== 'done' && !left.current) stop = watch();
+      },
+      (error) => merge({ error }),
+    );
+    call(`/v1/submissions/${id}/source`, { text: true }).then(
+      (source) => merge({ source }),
+      () => {},
+    );
+    return () => {
+      left.current = true;
+      stop();
+    };
   }, [id, state.round]);
   // A rerun begins another round: the effect above loads and follows anew.
   const again = () => set((was) => ({ stages: {}, connected: true, source: was.source, round: (was.round || 0) + 1 }));
@@ -54,16 +74,23 @@ export default function Submission({ captures: [id] }) {
   const { submission: s, report, error } = all;
   if (error) return html`<h1>Submission</h1><${Notice} error=${error} />`;
   if (!s) return html`<${Loading} />`;
-  return html`<div class="title"><h1>${s.label || `${problemTitle(s.problem)} ${s.workload}`}</h1><${Actions} submission=${s} again=${all.again} /></div>
+  return html`<div class="title"><h1>${s.label || `${problemTitle(s.problem)} ${s.workload}`}</h1><${Actions}
+    submission=${s} again=${all.again} /></div>
     <p aria-live="polite"><${Verdict} of=${s} big /> <span class="mono quiet">${id}</span></p>
     ${s.detail && html`<${Notice} kind=${s.verdict === 'PASSED' ? 'good' : ''}><p>${s.detail}</p><//>`}
-    ${s.lane?.healthy === false && html`<${Notice} kind="wait"><p>No worker serves the lane ${s.lane.name} at the moment; the submission waits for one.</p><//>`}
-    ${!all.connected && s.state !== 'done' && html`<${Notice} kind="wait"><p>The connection is lost; this page goes on as soon as the server is back.</p><//>`}
+    ${s.lane?.healthy === false && html`<${Notice} kind="wait">
+      <p>No worker serves the lane ${s.lane.name} at the moment; the submission waits for one.</p><//>`}
+    ${!all.connected && s.state !== 'done' && html`<${Notice} kind="wait">
+      <p>The connection is lost; this page goes on as soon as the server is back.</p><//>`}
     <${Summary} s=${s} report=${report} />
-    <${Stages} s=${s} stages=${report ? Object.fromEntries(report.stages.map((x) => [x.name, x])) : all.stages} progress=${all.progress} />
+    <${Stages} s=${s} stages=${report ? Object.fromEntries(report.stages.map((x) => [x.name, x])) : all.stages}
+      progress=${all.progress} />
     ${report && html`<${Report} report=${report} submission=${s} />`}
     <${Code} submission=${s} report=${report} source=${all.source} log=${all.log} />`;
 }
+
+const boardOf = (s) =>
+  link('/', { problem: s.problem, workload: s.workload, arch: s.arch, device: s.device === 'cpu' ? 'cpu' : '' });
 
 function Summary({ s, report }) {
   const done = s.state === 'done';
@@ -76,13 +103,15 @@ function Summary({ s, report }) {
     done && ['Target instructions', targetWord(s.target?.executed)],
     typeof s.target?.tensor_share === 'number' && ['Work on tensor units', share(s.target.tensor_share)],
     s.thread_instructions && ['Thread instructions', number(s.thread_instructions)],
-    s.rank && ['Rank', html`<a href=${link('/', { problem: s.problem, workload: s.workload, arch: s.arch })}>${s.rank}</a>`],
+    s.verdict === 'PASSED' &&
+      s.mode === 'rank' && ['Rank', html`<a href=${boardOf(s)}>${s.rank || 'see the board'}</a>`],
     s.position && ['Place in the queue', number(s.position)],
     s.eta_s && ['Expected in', duration(1000 * s.eta_s)],
     ['Problem', html`<a href=${`/problems/${s.problem}`}>${problemTitle(s.problem)}</a> ${s.workload}`],
     ['Architecture', `${s.arch} on ${deviceTitle(s.device_model || s.device)}`],
     ['Language, mode', `${s.language}, ${s.mode}`],
-    ['Method', s.method], ['By', s.owner],
+    ['Method', s.method],
+    ['By', s.owner],
     ['Submitted', html`<${When} at=${s.created_at} />`],
     s.wall_ms && ['Evaluation took', duration(s.wall_ms)],
     s.evaluations > 1 && ['Evaluations', number(s.evaluations)],
@@ -91,11 +120,15 @@ function Summary({ s, report }) {
 
 function Stages({ s, stages, progress }) {
   const shown = STAGES.filter((name) => stages[name] || s.state !== 'done');
-  const word = (stage) => (stage ? [stage.state, stage.wall_ms >= 0.05 && duration(stage.wall_ms)].filter(Boolean).join(' · ') : 'waits');
+  const word = (stage) =>
+    stage ? [stage.state, stage.wall_ms >= 0.05 && duration(stage.wall_ms)].filter(Boolean).join(' · ') : 'waits';
   return html`<section id="stages" aria-live="polite"><div class="head"><h2>Stages</h2></div>
-    <ol class="stages">${shown.map((name) => html`<li class=${stages[name]?.state || ''}><b>${name}</b><small>${word(stages[name])}</small>
-      ${progress?.stage === name && html`<progress max=${progress.total} value=${progress.done} aria-label=${`${name}: ${progress.done} of ${progress.total}`}></progress>`}
-      ${stages[name]?.detail && html`<small>${stages[name].detail}</small>`}</li>`)}</ol></section>`;
+    <ol class="stages">${shown.map(
+      (name) => html`<li class=${stages[name]?.state || ''}><b>${name}</b><small>${word(stages[name])}</small>
+      ${progress?.stage === name && html`<progress max=${progress.total} value=${progress.done}
+        aria-label=${`${name}: ${progress.done} of ${progress.total}`}></progress>`}
+      ${stages[name]?.detail && html`<small>${stages[name].detail}</small>`}</li>`,
+    )}</ol></section>`;
 }
 
 function Actions({ submission: s, again }) {
@@ -105,11 +138,15 @@ function Actions({ submission: s, again }) {
       fail(null);
       await call(`/v1/submissions/${s.id}/${what}`, { method: 'POST' });
       if (what === 'rerun') again();
-    } catch (e) { fail(e); }
+    } catch (e) {
+      fail(e);
+    }
   };
-  return html`<div class="actions">${s.state === 'done'
-    ? html`<button type="button" onClick=${act('rerun')}>Run again</button>`
-    : html`<button type="button" onClick=${act('cancel')}>Cancel</button>`}
+  return html`<div class="actions">${
+    s.state === 'done'
+      ? html`<button type="button" onClick=${act('rerun')}>Run again</button>`
+      : html`<button type="button" onClick=${act('cancel')}>Cancel</button>`
+  }
     <${CopyLink} /><${Compare} submission=${s} /></div>${error && html`<${Notice} error=${error} />`}`;
 }
 
@@ -117,12 +154,17 @@ function Actions({ submission: s, again }) {
 function Compare({ submission: s }) {
   const [others, set] = useState(null);
   const open = async () => {
-    const { items } = await call(link('/v1/submissions', { problem: s.problem, arch: s.arch, state: 'done', limit: 50 }));
+    const { items } = await call(
+      link('/v1/submissions', { problem: s.problem, arch: s.arch, state: 'done', limit: 50 }),
+    );
     set(items.filter((x) => x.id !== s.id));
   };
   if (!others) return html`<button type="button" onClick=${() => open().catch(() => set([]))}>Compare …</button>`;
-  const name = (x) => [x.label || shortId(x.id), x.verdict, x.speedup && times(x.speedup.value)].filter(Boolean).join(' · ');
+  const name = (x) =>
+    [x.label || shortId(x.id), x.verdict, x.speedup && times(x.speedup.value)].filter(Boolean).join(' · ');
   const go = (other) => other && navigate(`/submissions/${s.id}/diff/${other}`);
-  return html`<${Select} label="Compare with" value="" options=${[['', 'choose'], ...others.map((x) => [x.id, name(x)])]} onChange=${go} />
-    <label>or its address<input placeholder="address or id" onInput=${(e) => go(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(e.target.value)?.[0])} /></label>`;
+  return html`<${Select} label="Compare with" value="" options=${[['', 'choose'],
+    ...others.map((x) => [x.id, name(x)])]} onChange=${go} />
+    <label>or its address<input placeholder="address or id"
+      onInput=${(e) => go(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(e.target.value)?.[0])} /></label>`;
 }

@@ -24,6 +24,21 @@ is 'and an example' "$(http GET /problems/gemm/examples/naive.ptx) $(cmp "$TMP/b
 is 'an oracle is not' "$(http GET /problems/gemm/oracle.cu)" 404
 is 'a script of the shell is not' "$(http GET /vendor.sh)" 404
 
+# --- the paper's cells, where the facts that they are made of are at hand ---
+CELLS=$ROOT/../shared/data/published_cells.csv
+if [ -e "$CELLS" ]; then
+    sed 1d "$CELLS" | awk -F, -v OFS=, '{ print $1, $3, $7, $8, $10, $11, $12, $13, $14, $15 }' | sort >"$TMP/want"
+    jq -r '. as $file | .items[] as $c | $c.at[] | [($file.devices[] | select(.name == $c.device_model) | .title),
+            ($file.problems[] | select(.name == $c.problem) | .title), .turns, .of, .correct, .target, .correct_percent, .target_percent,
+            .best // "", .best_target // ""] | map(tostring) | join(",")' "$ROOT/published/tables.json" | sort >"$TMP/got"
+    is "all 279 rows of the paper's tables are those of the published cells" \
+        "$(wc -l <"$TMP/got") $(diff "$TMP/got" "$TMP/want" && echo same)" '279 same'
+else
+    skip 1 'the published cells are not here'
+fi
+is 'every row of a table has a cell' "$(jq '[.tables[] as $t | $t.rows[] as $r | select([.items[] | select(.model == $r.model
+    and .condition == $r.condition)] | length == 0) | $r] | length' "$ROOT/published/tables.json")" 0
+
 # --- the addresses of views ---
 http GET / >/dev/null
 cp "$TMP/body" "$TMP/index.html"
