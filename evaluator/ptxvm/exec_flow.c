@@ -168,7 +168,9 @@ static bool decode_leave(struct decoder *d, const struct row *row)
 
 HANDLER(trap)
 {
-    return stop_at(w, op, __builtin_ctz(exec), PTXVM_TRAP, PTXVM_KIND_NONE, "the program trapped");
+    bool barrier = atomic_load_explicit(&w->cta->run->grid_barrier, memory_order_relaxed);
+    return stop_at(w, op, __builtin_ctz(exec), PTXVM_TRAP, PTXVM_KIND_NONE, "the program trapped%s",
+                   barrier ? ": a barrier of the grid needs a cooperative launch" : "");
 }
 
 const struct op *run_unsupported(struct warp *w, const struct op *op, uint32_t exec)

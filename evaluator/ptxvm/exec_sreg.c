@@ -104,6 +104,8 @@ static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
     case PTX_SREG_reserved_smem_offset_cap:
         return VM_SHARED_START;
     case PTX_SREG_envreg1: /* where cooperative_groups looks for the barrier of the grid */
+        if (!run->workspace.size)
+            atomic_store_explicit(&c->run->grid_barrier, true, memory_order_relaxed);
         return run->workspace.start >> 32;
     case PTX_SREG_envreg2:
         return run->workspace.start;

@@ -284,6 +284,7 @@ struct run {
     struct allocation params;    /* kernel parameters, read-only */
     struct allocation workspace; /* of a cooperative grid: the barrier of grid.sync */
     uint64_t grid_id;            /* launches of this device so far */
+    atomic_bool grid_barrier;    /* the program asked for the workspace, and there is none */
     uint32_t block[3], grid[3], cluster[3], threads, warps, shared_bytes, dynamic_bytes;
     uint64_t ctas, clusters;
     atomic_ullong next_cluster, finished, spent;

@@ -194,6 +194,13 @@ static void a_cooperative_grid_has_a_workspace_and_fits(void **state)
         kit_expect(&k, PTXVM_OK);
         assert_true(ptxvm_read(k.vm, p[0], out, sizeof out) && out[0] && out[1] == n);
     }
+    kit_close(&k);
+    kit_open(&k, KERNEL("", "mov.u32 r0, %envreg1;\nsetp.eq.u32 p, r0, 0;\n@p trap;\n"),
+             &(struct ptxvm_options){.num_sms = 2});
+    p[0] = ptxvm_alloc(k.vm, "out", 4096, 8, PTXVM_READ_WRITE);
+    launch_cooperative(&k, 4, false, 0, p);
+    kit_expect(&k, PTXVM_TRAP);
+    assert_non_null(strstr(k.result.fault.detail, "needs a cooperative launch"));
     launch_cooperative(&k, 64, true, 0, p); /* 32 on each of 2 multiprocessors */
     kit_expect(&k, PTXVM_OK);
     launch_cooperative(&k, 65, true, 0, p);
