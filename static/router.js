@@ -49,6 +49,13 @@ export function useLocation() {
   return { path: location.pathname, search: location.search };
 }
 
+// The title of the window, once there is a text.
+export function useTitle(text) {
+  useEffect(() => {
+    if (text) document.title = `${text} · PTXBench`;
+  }, [text]);
+}
+
 // Appends what is set: link('/', {a: 1, b: ''}) is "/?a=1".
 export function link(path, query) {
   const set = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== '');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Around every view: header, navigation, theme, the state of the queue; loads the view that the address names.
-import { html, render, useEffect, useRef, useState } from './vendor/preact.js';
+import { html, render, useEffect, useErrorBoundary, useRef, useState } from './vendor/preact.js';
 import { useData } from './api.js';
 import { findView, navigate, setViews, useLocation } from './router.js';
 import { Loading, Notice, TokenField } from './ui.js';
@@ -81,17 +81,25 @@ function View({ path }) {
       current = false;
     };
   }, [path]);
+  useEffect(() => {
+    document.title = path === '/' ? 'PTXBench' : `${found?.title || 'Not found'} · PTXBench`;
+  }, [path]);
   const first = useRef(true);
   useEffect(() => {
-    if (!found) document.title = 'Not found · PTXBench';
-    else document.title = path === '/' ? 'PTXBench' : `${found.title} · PTXBench`;
     if (!first.current && shown?.path === path) document.querySelector('main').focus({ preventScroll: true });
     if (shown?.path === path) first.current = false;
   }, [shown?.path, path]);
   if (!found) return html`<h1>There is no such page</h1><p><a href="/">The board</a> is a good place to begin.</p>`;
   if (shown?.error) return html`<h1>${found.title}</h1><${Notice} error=${shown.error} />`;
   if (!shown) return html`<${First} path=${path} />`;
-  return html`<${shown.view} key=${shown.path} captures=${shown.captures} />`;
+  return html`<${Guard} key=${shown.path} title=${found.title}><${shown.view} captures=${shown.captures} /><//>`;
+}
+
+// What a view cannot show must not take the page with it.
+function Guard({ title, children }) {
+  const [error] = useErrorBoundary();
+  if (!error) return children;
+  return html`<h1>${title}</h1><${Notice} error=${{ message: `this cannot be shown: ${error.message}` }} />`;
 }
 
 const question = 'Can a model write Hopper and Blackwell PTX as fast as the vendor’s library?';

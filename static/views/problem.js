@@ -3,10 +3,11 @@
 import { useData } from '../api.js';
 import { evaluate } from '../expr.js';
 import { bytes, number, problemTitle } from '../format.js';
-import { link } from '../router.js';
+import { link, useTitle } from '../router.js';
 import { Badge, Facts, html, Load, Section, Table } from '../ui.js';
 
 export default function Problem({ captures: [name] }) {
+  useTitle(problemTitle(name));
   const answer = useData([
     `/v1/problems/${name}`,
     '/examples.json',

@@ -98,7 +98,8 @@ function RooflineOf({ report }) {
   const flops = evaluate(problem.flops, axes),
     moved = evaluate(problem.bytes, axes);
   const sms = report.environment?.num_sms || arch.num_sms;
-  const peak = sms * arch.bf16_flops_per_cycle_per_sm * arch.max_clock_mhz * 1e6;
+  const mhz = report.timing?.environment?.max_sm_mhz || arch.max_clock_mhz;
+  const peak = sms * arch.bf16_flops_per_cycle_per_sm * mhz * 1e6;
   if (!flops || !moved || !peak) return null;
   const points = [
     {
@@ -180,7 +181,7 @@ function TargetInstructions({ report }) {
 
 function Accuracy({ report }) {
   const rows = (report.check?.trials || []).flatMap((t) =>
-    t.tensors.map((x) => ({ ...x, distribution: t.distribution, deterministic: t.deterministic })),
+    (t.tensors || []).map((x) => ({ ...x, distribution: t.distribution, deterministic: t.deterministic })),
   );
   if (!rows.length) return null;
   const figure = (name, head) => ({ head, csv: name, num: true, value: (t) => t[name], cell: (t) => number(t[name]) });
@@ -239,44 +240,37 @@ function Kernels({ report }) {
   ]} rows=${report.kernels} /><//>`;
 }
 
-const triple = (v, unit) =>
-  Array.isArray(v) ? `${v.map(number).join(' / ')} ${unit}` : typeof v === 'number' ? `${number(v)} ${unit}` : null;
+// {min, median, max} of the samples taken while it was timed.
+const range = (v, unit) => v && `${[v.min, v.median, v.max].map(number).join(' / ')} ${unit}`;
+// {name: value} in one line.
+const listed = (object, show) =>
+  object &&
+  Object.entries(object)
+    .map(([name, v]) => `${name} ${show(v)}`)
+    .join(', ');
 
 function Environment({ report }) {
-  const e = report.timing?.environment || {},
-    d = report.environment || {};
+  const e = report.timing?.environment || {};
+  const d = report.environment || {};
+  const code = report.cubin_sha256;
   return html`<${Section} title="Environment"><${Facts} rows=${[
     ['Device', d.name || report.device_model],
     ['SMs', d.num_sms && number(d.num_sms)],
     ['Memory', d.memory_bytes && bytes(d.memory_bytes)],
     ['Driver', d.driver],
-    ['SM clock, least / median / most', triple(e.sm_mhz, 'MHz')],
-    ['Temperature', triple(e.temperature_c, '°C')],
-    ['Power', triple(e.power_w, 'W')],
-    ['Throttled', Array.isArray(e.throttle) ? e.throttle.join(', ') || 'no' : e.throttle],
+    ['SM clock, least / median / most', range(e.sm_mhz, 'MHz')],
+    ['Memory clock', range(e.memory_mhz, 'MHz')],
+    ['Temperature', range(e.temperature_c, '°C')],
+    ['Power', range(e.power_w, 'W')],
+    ['Slowed down, share of samples', e.throttle && (listed(e.throttle, share) || 'never')],
+    ['ECC errors meanwhile', typeof e.ecc_errors === 'number' && number(e.ecc_errors)],
     ['Compiler', report.compile?.compiler],
-    ['Options', report.compile && html`<code>${report.compile.options.join(' ')}</code>`],
-    [
-      'Versions',
-      Object.entries(report.versions || {})
-        .map(([k, v]) => `${k} ${v}`)
-        .join(', '),
-    ],
+    ['Options', report.compile?.options && html`<code>${report.compile.options.join(' ')}</code>`],
+    ['Versions', listed(report.versions, String)],
     ['Epoch', number(report.epoch)],
-    ['Sandbox', (report.sandbox || []).join(', ')],
-    [
-      'Device code',
-      report.cubin_sha256 &&
-        html`<span class="mono" title=${report.cubin_sha256}>${report.cubin_sha256.slice(0, 12)}…</span>`,
-    ],
-    [
-      'Where the time of timing went',
-      e &&
-        report.timing?.parts_ms &&
-        Object.entries(report.timing.parts_ms)
-          .map(([k, v]) => `${k} ${duration(v)}`)
-          .join(', '),
-    ],
+    ['Sandbox', report.sandbox?.join(', ')],
+    ['Device code', code && html`<span class="mono" title=${code}>${code.slice(0, 12)}…</span>`],
+    ['Where the time of timing went', listed(report.timing?.parts_ms, duration)],
   ]} /><//>`;
 }
 

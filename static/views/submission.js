@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
 import { call, follow } from '../api.js';
 import { deviceTitle, duration, number, problemTitle, share, shortId, times } from '../format.js';
-import { link, navigate } from '../router.js';
+import { link, navigate, useTitle } from '../router.js';
 import { CopyLink, Facts, html, Loading, Notice, Select, targetWord, Verdict, When } from '../ui.js';
 import { Code, Report } from './report.js';
 
@@ -72,6 +72,7 @@ function useSubmission(id) {
 export default function Submission({ captures: [id] }) {
   const all = useSubmission(id);
   const { submission: s, report, error } = all;
+  useTitle(s?.label || (s && `${problemTitle(s.problem)} ${s.workload}`));
   if (error) return html`<h1>Submission</h1><${Notice} error=${error} />`;
   if (!s) return html`<${Loading} />`;
   return html`<div class="title"><h1>${s.label || `${problemTitle(s.problem)} ${s.workload}`}</h1><${Actions}
@@ -83,7 +84,7 @@ export default function Submission({ captures: [id] }) {
     ${!all.connected && s.state !== 'done' && html`<${Notice} kind="wait">
       <p>The connection is lost; this page goes on as soon as the server is back.</p><//>`}
     <${Summary} s=${s} report=${report} />
-    <${Stages} s=${s} stages=${report ? Object.fromEntries(report.stages.map((x) => [x.name, x])) : all.stages}
+    <${Stages} s=${s} stages=${report ? Object.fromEntries((report.stages || []).map((x) => [x.name, x])) : all.stages}
       progress=${all.progress} />
     ${report && html`<${Report} report=${report} submission=${s} />`}
     <${Code} submission=${s} report=${report} source=${all.source} log=${all.log} />`;
