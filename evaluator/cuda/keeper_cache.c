@@ -95,31 +95,42 @@ static struct keeper_task *find(struct keeper_cache *c, const struct problem *p,
     return NULL;
 }
 
+/* Opens a new task. Others may have taken memory that was free: then more of ours goes. */
+static struct keeper_task *open_task(struct keeper_cache *c, size_t problem_index,
+                                     const struct problem *p, const struct workload *w, int slots,
+                                     struct fault *f)
+{
+    struct keeper_task *t = calloc(1, sizeof(*t));
+    if (!t) {
+        fault_set(f, ERR_NO_MEMORY, "cannot keep a workload: out of memory");
+        return NULL;
+    }
+    struct oracle_code *code = &c->codes[problem_index];
+    enum err e = keeper_task_open(t, c->gpu, p, w, slots, code, f);
+    while (e == ERR_NO_MEMORY && c->count) {
+        drop(c, oldest(c));
+        e = keeper_task_open(t, c->gpu, p, w, slots, code, f);
+    }
+    if (e == ERR_NONE)
+        return t;
+    free(t);
+    return NULL;
+}
+
 struct keeper_task *keeper_cache_get(struct keeper_cache *c, size_t problem_index,
                                      const struct problem *p, const struct workload *w,
                                      struct fault *f)
 {
     struct keeper_task *t = find(c, p, w);
-    enum err e = ERR_NONE;
     int slots = 0;
     if (t) {
         t->used = ++c->tick;
         return keeper_task_renew(t, f) == ERR_NONE ? t : NULL;
     }
-    e = admit(c, p, w, &slots, f);
-    t = e == ERR_NONE ? calloc(1, sizeof(*t)) : NULL;
-    if (e == ERR_NONE && !t)
-        e = fault_set(f, ERR_NO_MEMORY, "cannot keep a workload: out of memory");
-    do { /* others may have taken what was free */
-        if (e == ERR_NO_MEMORY && c->count)
-            drop(c, oldest(c));
-        if (t)
-            e = keeper_task_open(t, c->gpu, p, w, slots, &c->codes[problem_index], f);
-    } while (t && e == ERR_NO_MEMORY && c->count);
-    if (e != ERR_NONE) {
-        free(t);
+    if (admit(c, p, w, &slots, f) == ERR_NONE)
+        t = open_task(c, problem_index, p, w, slots, f);
+    if (!t)
         return NULL;
-    }
     t->used = ++c->tick;
     c->tasks[c->count++] = t;
     return t;
