@@ -152,6 +152,57 @@ __global__ __launch_bounds__(128, 1) void hint(unsigned *bad)
     }
 }
 
+#elif defined(HINT_cluster)
+
+// 256 x 256 of C by a cluster of two, as f32.
+__global__ __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1) void hint(const __grid_constant__ CUtensorMap a,
+                                                                       const __grid_constant__ CUtensorMap b, float *c,
+                                                                       int K)
+{
+    extern __shared__ char raw[];
+    Shared &s = *(Shared *)align_up<1024>(raw);
+    int t = threadIdx.x, rank = cluster_rank(), role = t / 128;
+    if (t == 0)
+        s.ring.init(4);
+    cluster_sync();
+    pipeline_stage<STAGES> at;
+    if (t == 0)
+        produce(s, at, &a, &b, rank * 128, 0, K);
+    if (role > 0) {
+        float d[128];
+        consume(s, at, d, role - 1, K);
+        wgmma_store_f32(c + (rank * 128 + (role - 1) * 64) * 256, 256, 64, 256, d);
+    }
+    cluster_sync();
+}
+
+#elif defined(HINT_store)
+
+// Element (row, column) of 128 x 256 is (row + column) % 5 - 2.
+__global__ __launch_bounds__(256, 1) void hint(const __grid_constant__ CUtensorMap c)
+{
+    __shared__ alignas(1024) char boxes[2][64 * 128];
+    int consumer = threadIdx.x / 128;
+    float d[128];
+    for (int i = 0; i < 128; i++)
+        d[i] = (consumer * 64 + wgmma_row(i) + wgmma_column(i)) % 5 - 2;
+#pragma unroll
+    for (int part = 0; part < 4; part++)
+        store_box(&c, boxes[consumer], d, part, consumer, consumer * 64, 0);
+    if (threadIdx.x % 128 == 0)
+        tma_wait<0>();
+}
+
+#elif defined(HINT_tiles)
+
+// 7 x 9 tiles, the last ones cut off by the matrix's edge.
+__global__ void hint(unsigned *seen)
+{
+    Tiles tiles(6 * 128 + 5, 8 * 256 + 8, 128, 256, 4);
+    for (int row, column; tiles.take(row, column);)
+        atomicAdd(&seen[row * 9 + column], 1u);
+}
+
 #elif defined(HINT_exponential) // of sm_100a, but nothing in it needs that
 
 __global__ void hint(unsigned *bad)

@@ -28,7 +28,8 @@ __device__ __forceinline__ uint32_t cluster_size()
 }
 
 // Comes to the cluster's barrier and publishes this thread's writes. All threads of all blocks, the
-// same number of times; each arrive is followed by one cluster_wait().
+// same number of times; each arrive is followed by one cluster_wait(). Compiled to a fence of the
+// whole GPU: not in a main loop.
 // PTX: barrier.cluster.arrive.release
 __device__ __forceinline__ void cluster_arrive()
 {
