@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The examples of the repository on the GPU and on ptxvm, workload `small`, the same inputs. */
+#ifndef TESTS_GPU_DIFFERENTIAL_EXAMPLES_H
+#define TESTS_GPU_DIFFERENTIAL_EXAMPLES_H
+
+#include <glob.h>
+#include <math.h>
+
+#include "core/json.h"
+#include "core/submission.h"
+#include "core/util.h"
+#include "evaluator/check_tensors.h"
+#include "evaluator/compile.h"
+#include "evaluator/cuda/launch.h"
+#include "evaluator/runner_rig.h"
+
+static int checks, failed;
+
+static inline void die(const char *what, const char *why)
+{
+    printf("Bail out! %s: %s\n", what, why);
+    exit(1);
+}
+
+static inline void ok(bool good, const char *what)
+{
+    failed += !good;
+    printf("%sok %d - %s\n", good ? "" : "not ", ++checks, what);
+}
+
+static inline CUdeviceptr room(size_t bytes)
+{
+    CUdeviceptr p = 0;
+    if (cu.MemAlloc(&p, bytes) != CUDA_SUCCESS)
+        die("no device memory", "");
+    return p;
+}
+
+/* One example, compiled, with its tensors. */
+struct example {
+    const struct driver_device *device;
+    const struct problem *problem;
+    const struct workload *workload;
+    const struct arch *arch;
+    struct plan *plan;
+    json_t *symbols;
+    struct compile_result compiled;
+    struct tensors gpu, vm; /* share the inputs */
+};
+
+static inline bool example_compile(struct example *e, const char *path, char why[LIMIT_DETAIL])
+{
+    struct fault f = {0};
+    struct faults faults = {0};
+    struct buf source;
+    bool is_ptx = strstr(path, ".ptx") != NULL;
+    buf_init(&source, LIMIT_SOURCE);
+    json_t *document = read_file(path, &source, &f) == ERR_NONE
+                           ? plan_embedded(source.data, source.len, &f)
+                           : NULL;
+    e->plan =
+        document ? plan_parse(document, e->problem, e->workload, e->arch, "$", &faults) : NULL;
+    json_decref(document);
+    snprintf(why, LIMIT_DETAIL, "%s", faults_any(&faults) ? "its plan is not valid" : f.detail);
+    faults_release(&faults);
+    if (e->plan) {
+        struct compile_request request = {.language = is_ptx ? "ptx" : "cuda",
+                                          .arch = e->arch,
+                                          .source = source.data,
+                                          .source_len = source.len,
+                                          .plan = e->plan};
+        compile_run(&request, &e->compiled);
+        snprintf(why, LIMIT_DETAIL, "%s", e->compiled.detail ? e->compiled.detail : "");
+        for (size_t i = 0; i < e->compiled.kernel_count; i++)
+            json_object_set_new(e->symbols, e->compiled.kernels[i].name,
+                                json_string(e->compiled.kernels[i].symbol));
+    }
+    buf_release(&source);
+    return e->plan && e->compiled.verdict == VERDICT_PASSED;
+}
+
+static inline bool example_on_gpu(struct example *e, char why[LIMIT_DETAIL])
+{
+    struct launcher_spec spec = {.device = e->device,
+                                 .problem = e->problem,
+                                 .workload = e->workload,
+                                 .plan = e->plan,
+                                 .symbols = e->symbols,
+                                 .cubin = e->compiled.cubin.data,
+                                 .cubin_len = e->compiled.cubin.len};
+    struct launch_fault fault = {0};
+    CUdeviceptr at[LIMIT_TENSORS] = {0};
+    for (size_t i = 0; i < e->problem->tensor_count; i++) {
+        at[i] = room(e->gpu.bytes[i]);
+        cu.MemcpyHtoD(at[i], e->gpu.data[i], e->gpu.bytes[i]);
+    }
+    struct launcher *l = launcher_new(&spec, &fault);
+    bool good = l && launcher_load(l, &fault) && launcher_bind(l, 0, at, &fault) &&
+                launcher_run(l, 0, NULL, &fault);
+    for (size_t i = 0; i < e->problem->tensor_count; i++) {
+        if (good && e->problem->tensors[i].role == TENSOR_OUTPUT)
+            cu.MemcpyDtoH(e->gpu.data[i], at[i], e->gpu.bytes[i]);
+        cu.MemFree(at[i]);
+    }
+    launcher_free(l);
+    snprintf(why, LIMIT_DETAIL, "%s", fault.detail);
+    return good;
+}
+
+static inline bool example_on_vm(struct example *e, char why[LIMIT_DETAIL])
+{
+    struct fault f = {0};
+    struct rig_run run = {0};
+    struct rig_spec spec = {.problem = e->problem,
+                            .workload = e->workload,
+                            .arch = e->arch,
+                            .plan = e->plan,
+                            .ptx = e->compiled.ptx.data,
+                            .ptx_len = e->compiled.ptx.len,
+                            .symbols = e->symbols,
+                            .tensors = e->vm.data,
+                            .thread_instructions = UINT64_MAX >> 1,
+                            .plan_ms = 60000};
+    struct rig *rig = rig_new(&spec, &f);
+    if (rig)
+        rig_run(rig, &run);
+    bool good = rig && run.status == PTXVM_OK;
+    snprintf(why, LIMIT_DETAIL, "%s", rig ? run.detail : f.detail);
+    rig_run_release(&run);
+    rig_free(rig);
+    return good;
+}
+
+/* Elements that differ. Sums that the accumulator holds exactly: any bit. Else both round a sum of
+ * fp32, each with its own order: one unit of the output's last place (bf16: 2^-7) and the sums' own
+ * error. */
+static inline size_t example_differences(const struct example *e, const struct distribution *d)
+{
+    size_t bad = 0;
+    for (size_t t = 0; t < e->problem->tensor_count; t++) {
+        const struct tensor_def *def = &e->problem->tensors[t];
+        for (size_t i = 0;
+             def->role == TENSOR_OUTPUT && i < e->gpu.bytes[t] / dtype_bytes(def->dtype); i++) {
+            double x = dtype_load(def->dtype, e->gpu.data[t], i),
+                   y = dtype_load(def->dtype, e->vm.data[t], i);
+            bad += !(fabs(x - y) <= (d->exact ? 0 : 0x1p-7 * fabs(y) + 0x1p-10));
+        }
+    }
+    return bad;
+}
+
+static inline bool example_try(struct example *e, const struct distribution *d,
+                               char why[LIMIT_DETAIL])
+{
+    struct fault f = {0};
+    struct seed seed = {7, 11};
+    bool good = tensors_init(&e->gpu, e->problem, e->workload, NULL, &f) == ERR_NONE &&
+                tensors_init(&e->vm, e->problem, e->workload, &e->gpu, &f) == ERR_NONE;
+    if (!good)
+        die("out of memory", "");
+    tensors_draw_inputs(&e->gpu, e->workload, d, seed);
+    tensors_poison_outputs(&e->gpu);
+    tensors_poison_outputs(&e->vm);
+    good = example_on_gpu(e, why) && example_on_vm(e, why);
+    size_t bad = good ? example_differences(e, d) : 0;
+    if (bad)
+        snprintf(why, LIMIT_DETAIL, "%zu elements differ on %s inputs", bad, d->name);
+    tensors_release(&e->vm);
+    tensors_release(&e->gpu);
+    return good && !bad;
+}
+
+/* All of them; the number that differ. */
+static inline size_t diff_examples(const struct driver_device *device, size_t *count)
+{
+    struct registry r;
+    struct fault f = {0};
+    glob_t found;
+    char pattern[600];
+    size_t bad = 0;
+    if (registry_load(&r, home_dir(), &f) != ERR_NONE)
+        die("registry", f.detail);
+    for (size_t p = 0; p < r.problems.count; p++) {
+        const struct problem *problem = &r.problems.items[p];
+        snprintf(pattern, sizeof(pattern), "%s/examples/*.*", problem->folder);
+        if (glob(pattern, 0, NULL, &found) != 0)
+            continue;
+        for (size_t i = 0; i < found.gl_pathc; i++, ++*count) {
+            struct example e = {.device = device,
+                                .problem = problem,
+                                .workload = problem->cpu_workload,
+                                .arch = archs_find(&r.archs, "sm_90a"),
+                                .symbols = json_object()};
+            char why[LIMIT_DETAIL] = "", what[LIMIT_DETAIL + 200];
+            bool good = example_compile(&e, found.gl_pathv[i], why);
+            for (size_t d = 0; good && d < problem->distribution_count; d++)
+                good = example_try(&e, &problem->distributions[d], why);
+            snprintf(what, sizeof(what), "example %.100s%s%s", strrchr(found.gl_pathv[i], '/') + 1,
+                     good ? "" : ": ", good ? "" : why);
+            ok(good, what);
+            bad += !good;
+            compile_result_release(&e.compiled);
+            plan_free(e.plan);
+            json_decref(e.symbols);
+        }
+        globfree(&found);
+    }
+    registry_release(&r);
+    return bad;
+}
+
+#endif
