@@ -170,9 +170,9 @@ PTXBENCH_KIND(scaled_name, scaled_kind, mxf4nvf4_4x, "mxf4nvf4.block_scale.scale
 
 } // namespace detail
 
-// D = A B + (keep ? D : 0). d: TMEM address, column a multiple of 32 bytes of sums; a, b:
-// descriptors. By one thread (of a pair: of the even block), always the same one: elect_one() in
-// one warp. Several into the same D run in order without any wait. The tiles and D are the tensor
+// D = A B + (keep ? D : 0). d: TMEM address of the sums; a, b: descriptors of tiles. By one thread
+// (of a pair: of the even block), always the same one: elect_one() in one warp. Several into the
+// same D run in order without any wait. The tiles and D are the tensor
 // cores' until the mbarrier of a later tcgen05_commit completes. Tiles written by ordinary stores
 // need fence_proxy_async_shared() and a barrier; those from TMA do not.
 // PTX: tcgen05.mma.cta_group::1.kind::f16 (tf32, f8f6f4, i8; cta_group::2)

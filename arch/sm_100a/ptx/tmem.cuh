@@ -221,8 +221,8 @@ __device__ __forceinline__ void tmem_copy(uint32_t address, uint64_t tile)
                  : "memory");
 }
 
-// Moves the 32 bytes at the address one lane up for the 31 lanes below it, so that lane i takes
-// those of lane i + 1; the lane of the address is a multiple of 32.
+// Shifts 32 bytes (eight columns from the address on) of 32 lanes down by one row, the last row
+// excepted; the lane of the address is a multiple of 32. For convolutions.
 // PTX: tcgen05.shift.cta_group::1.down
 template <int Blocks = 1> __device__ __forceinline__ void tmem_shift(uint32_t address)
 {
