@@ -155,6 +155,22 @@ static bool is_row(uint32_t aux, uint32_t exec, const uint64_t *at, unsigned cha
            is_strided(exec, at, bytes);
 }
 
+/* Ordered accesses of 16 bytes are whole ones, as atom.b128 is: under the same lock. */
+static pthread_mutex_t *wide_lock(const struct warp *w, const struct op *op)
+{
+    bool wide = (op->aux & (AUX_BYTES | AUX_ORDERED)) == (16 | AUX_ORDERED);
+    pthread_mutex_t *lock = wide ? &w->cta->run->vm->wide : NULL;
+    if (lock)
+        pthread_mutex_lock(lock);
+    return lock;
+}
+
+static void wide_unlock(pthread_mutex_t *lock)
+{
+    if (lock)
+        pthread_mutex_unlock(lock);
+}
+
 static bool load_flat(struct warp *w, const struct op *op, uint32_t exec, const uint64_t *at,
                       resolve_fn *check)
 {
@@ -166,8 +182,10 @@ static bool load_flat(struct warp *w, const struct op *op, uint32_t exec, const 
         memcpy(vm_row(w, op->list[0]), p[0], (size_t)bytes * VM_LANES);
         return true;
     }
+    pthread_mutex_t *lock = wide_lock(w, op);
     for (uint32_t k = 0; k < op->defs; k++)
         load_element(op->aux, exec, vm_row(w, op->list[k]), p, k * bytes);
+    wide_unlock(lock);
     return true;
 }
 
@@ -182,8 +200,10 @@ static bool store_flat(struct warp *w, const struct op *op, uint32_t exec, const
         memcpy(p[0], vm_row(w, op->list[0]), (size_t)bytes * VM_LANES);
         return true;
     }
+    pthread_mutex_t *lock = wide_lock(w, op);
     for (uint32_t k = 0; k < op->uses; k++)
         store_element(op->aux, exec, vm_row(w, op->list[k]), p, k * bytes);
+    wide_unlock(lock);
     return true;
 }
 

@@ -152,8 +152,8 @@ static void turns(const uint32_t *in, uint32_t *out)
 
 static void wide(const uint32_t *in, uint32_t *out)
 {
-    uint64_t lo = 0, hi = 64;
-    EACH(64) lo += in[i];
+    uint64_t lo = 0, hi = 4 * 64;
+    EACH(4 * 64) lo += in[i];
     store_wide(out, &lo);
     store_wide(out + 2, &hi);
 }
@@ -192,7 +192,7 @@ static void atomics(void **state)
         {"updates", 4, 96, false, 26, updates, NULL},
         {"locks", 2, 48, false, 1, locks, NULL},
         {"turns", 8, 32, false, 9, turns, NULL},
-        {"wide", 1, 64, false, 4, wide, NULL},
+        {"wide", 4, 64, false, 4, wide, NULL},
         {"containers", 1, 64, false, 64, containers, NULL},
         {"latches", 1, 64, false, 64, latches, NULL},
     };

@@ -89,7 +89,7 @@ extern "C" __global__ void wide(const uint32_t *in, uint32_t *out)
         asm volatile("{\n.reg .b128 old, cmp, val;\nmov.b128 cmp, {%0, %1};\nmov.b128 val, {%3, %4};\n"
                      "atom.relaxed.gpu.global.cas.b128 old, [%2], cmp, val;\nmov.b128 {%0, %1}, old;\n}"
                      : "+l"(lo), "+l"(hi)
-                     : "l"(out), "l"(lo + in[threadIdx.x]), "l"(hi + 1)
+                     : "l"(out), "l"(lo + in[blockIdx.x * blockDim.x + threadIdx.x]), "l"(hi + 1)
                      : "memory");
         done = a == lo && b == hi;
     }
