@@ -22,7 +22,9 @@
  *     "tflops", "roofline_share",     of the candidate; share of the device's best at its highest clock
  *     "launches": [{"kernel", "us"}], the candidate's, where it has several
  *     "block_us": [[b, c, c, b], …],
- *     "environment": {"sm_mhz", "temperature_c", "power_w", "throttle"},   while it was timed
+ *     "environment": {"samples", "sm_mhz": {"min", "median", "max"}, "memory_mhz", "temperature_c",
+ *                     "power_w" likewise, "max_sm_mhz", "throttle": {reason: share of the samples},
+ *                     "ecc_errors"},  while it was timed
  *     "parts_ms": {…}},               where the time of the stage went
  *   "target": {"executed": true | false | null,   were target instructions of the arch executed?
  *              "families": {"gmma": {"static": n | null, "warps": n | null, "threads": n | null}},

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../t/lib.sh"
 case $BUILD in */release) ;; *) skip_all 'tried with the release build only, which ./dev up makes' ;; esac
 unset PTXBENCH_BIN PTXBENCH_HOME
-export PTXBENCH_STATE="$TMP/state" PTXBENCH_PORT
+export PTXBENCH_STATE="$TMP/state" PTXBENCH_PORT PTXBENCH_GPUS=1
 PTXBENCH_PORT=$(perl -MIO::Socket::INET -e \
     'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport')
 cd "$ROOT" || exit 1
@@ -41,6 +41,12 @@ exits 'status says where it runs' 0 ./dev status
 exits 'a second up says where it runs' 0 ./dev up
 like 'by address' "$(cat "$TMP/out")" "http://127.0.0.1:$PTXBENCH_PORT"
 exits 'reset refuses while it runs' 1 ./dev reset -y
+if [ -x "$TMP/state/app/bin/ptxbench-keeper" ]; then
+    ok 'a GPU has a worker of its own, even one that does not answer' \
+        wait_for 20 sh -c "curl -fsS http://127.0.0.1:$PTXBENCH_PORT/v1/workers | grep -q '\"cuda:0\"'"
+else
+    skip 1 'this was built without CUDA'
+fi
 
 sed -n '/^  curl /,/^$/p' "$TMP/up.log" >"$TMP/line"
 exits 'the printed line runs as it stands' 0 sh "$TMP/line"
