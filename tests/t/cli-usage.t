@@ -38,8 +38,8 @@ exits 'a source that is not UTF-8 is refused here' 1 "$CLI" submit "$TMP/latin.c
 exits 'a time that is no number is a usage error' 64 "$CLI" submit --wait --timeout soon "$TMP/latin.cu"
 
 exits 'eval on a device that is not there is a failure' 1 \
-    "$CLI" eval --device gpu "$ROOT/problems/gemm/examples/naive.cu"
-like 'which names it' "$(cat "$TMP/err")" "no device 'gpu' here"
+    "$CLI" eval --device abacus "$ROOT/problems/gemm/examples/naive.cu"
+like 'which names it' "$(cat "$TMP/err")" "no device 'abacus' here"
 
 PTXBENCH_TOKEN=secret-secret-secret
 export PTXBENCH_TOKEN
