@@ -12,12 +12,14 @@
 #define ROWS_HAVE_AVX2 0
 #endif
 
-#define EXEC_FAST(X) X(int) X(bits) X(float) X(compare) X(cvt) X(half) X(memory) X(wgmma) X(mma)
+#define EXEC_FAST(X)                                                                               \
+    X(int) X(bits) X(lop3) X(float) X(compare) X(cvt) X(half) X(memory) X(wgmma) X(mma)
 #define EXEC_PLAIN(X)                                                                              \
     X(move)                                                                                        \
     X(flow)                                                                                        \
-    X(barrier) X(warp) X(atom) X(math) X(cluster) X(setmaxnreg) X(mbarrier) X(bulk) X(tma)         \
-        X(ldmatrix) X(cp_async) X(wmma) X(st_async) X(video) X(stack) X(tensormap)
+    X(barrier)                                                                                     \
+    X(warp) X(atom) X(math) X(cluster) X(setmaxnreg) X(mbarrier) X(bulk) X(tma) X(ldmatrix)        \
+        X(cp_async) X(wmma) X(st_async) X(video) X(stack) X(tensormap)
 
 #define DECLARE(name) extern const struct row rows_##name[];
 #define DECLARE_AVX2(name) extern const struct row rows_##name##_avx2[];
