@@ -4,6 +4,7 @@
 #include "evaluator/ptxvm/rows.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { INDEX_SIZE = 8192, KEY = 256 };
@@ -68,10 +69,10 @@ static void build(void)
         add_table(plain[i]);
 }
 
-static size_t canonical(const struct ptx_form *form, char key[KEY])
+static size_t canonical(const char *text, char key[KEY])
 {
     size_t n = 0;
-    for (const char *s = form->text; *s && n < KEY - 1;) {
+    for (const char *s = text; *s && n < KEY - 1;) {
         if (strncmp(s, ".rn", 3) == 0 && (s[3] == '.' || s[3] == '\0')) {
             s += 3;
             continue;
@@ -82,12 +83,31 @@ static size_t canonical(const struct ptx_form *form, char key[KEY])
     return n;
 }
 
+/* The row of a form with its types moved behind its other words, where the manual has them; the
+ * assembler takes them in any order. */
+static const struct row *find_in_order(const struct ptx_form *form)
+{
+    char text[2 * KEY], key[KEY];
+    size_t n = (size_t)snprintf(text, sizeof text, "%s", ptx_op_name((enum ptx_op)form->op));
+    for (int types = 0; types < 2; types++)
+        for (int i = 0; i < form->word_count && n < sizeof text; i++) {
+            if (form->words[i] == PTX_WORD_SHAPE)
+                return NULL;
+            if ((form->words[i] < PTX_TYPE_COUNT) == (types == 1))
+                n += (size_t)snprintf(text + n, sizeof text - n, ".%s",
+                                      ptx_word_name((enum ptx_word)form->words[i]));
+        }
+    return n < sizeof text ? rows_by_hash[slot_of(key, canonical(text, key))] : NULL;
+}
+
 const struct row *row_find(const struct ptx_form *form)
 {
     pthread_once(&rows_once, build);
     char key[KEY];
-    size_t n = canonical(form, key);
+    size_t n = canonical(form->text, key);
     const struct row *row = rows_by_hash[slot_of(key, n)];
+    if (!row)
+        row = find_in_order(form);
     if (row)
         return row;
     while (n > 0) {

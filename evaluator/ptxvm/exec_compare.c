@@ -183,16 +183,10 @@ static handler *find_test(struct decoder *d, enum ptx_type t, bool high)
 /* Boolean operator of the form: NULL if there is none. */
 static handler *find_logic(const struct decoder *d)
 {
-    switch (d->form->words[1]) {
-    case PTX_WORD_and:
-        return run_pred_and;
-    case PTX_WORD_or:
-        return run_pred_or;
-    case PTX_WORD_xor:
-        return run_pred_xor;
-    default:
-        return NULL;
-    }
+    return form_has(d, PTX_WORD_and)   ? run_pred_and
+           : form_has(d, PTX_WORD_or)  ? run_pred_or
+           : form_has(d, PTX_WORD_xor) ? run_pred_xor
+                                       : NULL;
 }
 
 static bool emit_logic(struct decoder *d, handler *run, uint32_t to, uint32_t a, uint32_t b)

@@ -171,6 +171,55 @@ static bool decode_explicit_cluster(struct decoder *d)
     return op != NULL;
 }
 
+static bool emit_mov(struct decoder *d, uint32_t to, uint32_t a, enum width width)
+{
+    struct op *op = a && to ? decode_emit(d, width == WIDTH_32   ? run_mov_32
+                                             : width == WIDTH_64 ? run_mov_64
+                                                                 : run_mov_128)
+                            : NULL;
+    if (op)
+        op->d = to, op->a = a;
+    return op != NULL;
+}
+
+/* Element i of the source of mov.v2 or mov.v4: of a list, or of a special register such as %tid,
+ * whose components stand before it. */
+static uint32_t vector_element(struct decoder *d, const struct ptx_operand *from, uint32_t i,
+                               enum ptx_type type)
+{
+    uint32_t count = 0;
+    const struct ptx_operand *e = decode_elements(d, from, &count);
+    struct ptx_operand component = *from;
+    bool has_components = from->kind == PTX_OPERAND_SREG && from->index >= 4 &&
+                          !strchr(ptx_sreg_name((enum ptx_sreg)from->index), '.');
+    if (from->kind == PTX_OPERAND_VECTOR && i < count)
+        return decode_source(d, &e[i], type);
+    component.index = has_components ? from->index - 4 + i : from->index;
+    if (has_components && strchr(ptx_sreg_name((enum ptx_sreg)component.index), '.'))
+        return decode_source(d, &component, type);
+    decode_error(d, "source is no vector");
+    return REF_NONE;
+}
+
+/* mov.v2, mov.v4: all elements are read before any is written. */
+static bool decode_elements_mov(struct decoder *d, enum ptx_type type, uint32_t want)
+{
+    uint32_t count = 0, temps[4];
+    const struct ptx_operand *results = decode_elements(d, &d->operands[0], &count);
+    enum width width = width_of(type);
+    if (count != want || d->operands[0].kind != PTX_OPERAND_VECTOR || width == WIDTH_PRED)
+        return decode_error(d, "%u elements where %u are needed", count, want);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t a = vector_element(d, &d->operands[1], i, type);
+        if (!a || !(temps[i] = decode_temp(d, width)) || !emit_mov(d, temps[i], a, width))
+            return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!emit_mov(d, decode_result(d, &results[i], type), temps[i], width))
+            return false;
+    return true;
+}
+
 static bool decode_mov(struct decoder *d, const struct row *row)
 {
     (void)row;
@@ -186,20 +235,13 @@ static bool decode_mov(struct decoder *d, const struct row *row)
             op->d = to, op->a = a;
         return op != NULL;
     }
+    if (form_has(d, PTX_WORD_v2) || form_has(d, PTX_WORD_v4))
+        return decode_elements_mov(d, type, form_has(d, PTX_WORD_v2) ? 2 : 4);
     if (d->operands[0].kind == PTX_OPERAND_VECTOR || d->operands[1].kind == PTX_OPERAND_VECTOR)
         return decode_vector_mov(d, type);
     uint32_t a = decode_source_relaxed(d, &d->operands[1], type);
     uint32_t to = decode_result_relaxed(d, &d->operands[0], type);
-    enum width width = width_of(type);
-    struct op *op = a && to ? decode_emit(d, width == WIDTH_32   ? run_mov_32
-                                             : width == WIDTH_64 ? run_mov_64
-                                                                 : run_mov_128)
-                            : NULL;
-    if (!op)
-        return false;
-    op->d = to;
-    op->a = a;
-    return decode_widen(d);
+    return emit_mov(d, to, a, width_of(type)) && decode_widen(d);
 }
 
 /* ---- predicates ---- */
@@ -286,7 +328,8 @@ HANDLER(is_space)
         int window = window_of(a[i]);
         bool is = false;
         if (op->aux == PTX_SPACE_SHARED)
-            is = window == WINDOW_SHARED && (op->imm || (a[i] - VM_SHARED_WINDOW) >> VM_PEER_SHIFT == 0);
+            is = window == WINDOW_SHARED &&
+                 (op->imm || (a[i] - VM_SHARED_WINDOW) >> VM_PEER_SHIFT == 0);
         else if (op->aux == PTX_SPACE_LOCAL)
             is = window == WINDOW_LOCAL;
         else if (op->aux == PTX_SPACE_PARAM)
@@ -328,12 +371,8 @@ static bool decode_isspacep(struct decoder *d, const struct row *row)
 }
 
 const struct row rows_move[] = {
-    {"mov", NULL, NULL, decode_mov, 0},
-    {"and.pred", "p:pp", and_pred, NULL, 0},
-    {"or.pred", "p:pp", or_pred, NULL, 0},
-    {"xor.pred", "p:pp", xor_pred, NULL, 0},
-    {"not.pred", "p:p", not_pred, NULL, 0},
-    {"cvta", NULL, NULL, decode_cvta, 0},
-    {"isspacep", NULL, NULL, decode_isspacep, 0},
-    ROWS_END,
+    {"mov", NULL, NULL, decode_mov, 0},           {"and.pred", "p:pp", and_pred, NULL, 0},
+    {"or.pred", "p:pp", or_pred, NULL, 0},        {"xor.pred", "p:pp", xor_pred, NULL, 0},
+    {"not.pred", "p:p", not_pred, NULL, 0},       {"cvta", NULL, NULL, decode_cvta, 0},
+    {"isspacep", NULL, NULL, decode_isspacep, 0}, ROWS_END,
 };

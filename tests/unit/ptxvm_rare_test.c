@@ -187,6 +187,37 @@ static void odd_modifiers(void **state)
         kit_check(&rows[i]);
 }
 
+static uint64_t swapped(uint64_t a, uint64_t b, uint64_t c)
+{
+    (void)c;
+    return b - 3 * a;
+}
+
+/* Vectors move at once, so this swaps; words of a form may stand in another order. */
+static void vectors_and_orders_of_words(void **state)
+{
+    (void)state;
+    static const struct kit_case rows[] = {
+        {"mov.v2.b32 {wa, wb}, {wb, wa};\nmul.lo.u32 wt, wb, 3;\nsub.u32 wr, wa, wt;", "wwww",
+         swapped},
+        {"mov.v4.b32 {wa, wb, wt, wu}, {wb, wa, wb, wa};\nmul.lo.u32 wu, wu, 3;\n"
+         "sub.u32 wr, wt, wu;",
+         "wwww", swapped},
+        {"setp.eq.u32.or p, wa, wa, q;\n@p mul.u32.lo wt, wa, 3;\nsub.u32 wr, wb, wt;", "wwww",
+         swapped},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        kit_check(&rows[i]);
+    uint32_t out[12 * 4];
+    kit_words(KIT_HEAD ".visible .entry k(.param .u64 out) {\n.reg .b32 a, b, c, e, i;\n"
+                       ".reg .b64 x, o;\nld.param.u64 x, [out];\nmov.v4.u32 {a, b, c, e}, %ctaid;\n"
+                       "mul.wide.u32 o, a, 16;\nadd.u64 x, x, o;\nst.global.v2.u32 [x], {a, b};\n"
+                       "st.global.v2.u32 [x+8], {c, e};\nret;\n}\n",
+              12, 1, out, 12 * 4);
+    for (uint32_t i = 0; i < 12 * 4; i++)
+        assert_int_equal(out[i], i % 4 ? 0 : i / 4);
+}
+
 /* ---- the stack ---- */
 
 /* Threads take different amounts, also in a function that they call in between. */
@@ -266,19 +297,19 @@ static void a_map_is_made_on_the_device(void **state)
                                                                                           "mode",
                                                                                           "b32") "1"
                                                                                                  ";"
-                                                                                                 "\n" REPLACE("fill_mode",
-                                                                                                              "b32") "0;\n" REPLACE("interleave_layout",
-                                                                                                                                    "b32") "0;\n"
-                                                                                                                                           "ready: bar.warp.sync -1;\n"
-                                                                                                                                           "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
-                                                                                                                                           "[g], [s], 128;\n@p bra wait;\n"
-                                                                                                                                           "fence.proxy.tensormap::generic.acquire.gpu [g], 128;\n"
-                                                                                                                                           "mbarrier.arrive.expect_tx.shared::cta.b64 _, [b], 128;\n"
-                                                                                                                                           "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [m], "
-                                                                                                                                           "[g, {8, 3}], [b];\nwait: bar.sync 0;\n"
-                                                                                                                                           "again: mbarrier.try_wait.parity.shared::cta.b64 done, [b], 0;\n@!done bra again;\n"
-                                                                                                                                           "shl.b32 v, i, 2;\nadd.u32 m, m, v;\ncvt.u64.u32 o, v;\nadd.u64 x, x, o;\n"
-                                                                                                                                           "ld.shared.u32 v, [m];\nst.global.u32 [x], v;\nret;\n}\n";
+                                                                                                 "\n" REPLACE("fill_mode", "b32") "0;\n" REPLACE(
+                                                                                                     "interleave_layout",
+                                                                                                     "b32") "0;\n"
+                                                                                                            "ready: bar.warp.sync -1;\n"
+                                                                                                            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+                                                                                                            "[g], [s], 128;\n@p bra wait;\n"
+                                                                                                            "fence.proxy.tensormap::generic.acquire.gpu [g], 128;\n"
+                                                                                                            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [b], 128;\n"
+                                                                                                            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [m], "
+                                                                                                            "[g, {8, 3}], [b];\nwait: bar.sync 0;\n"
+                                                                                                            "again: mbarrier.try_wait.parity.shared::cta.b64 done, [b], 0;\n@!done bra again;\n"
+                                                                                                            "shl.b32 v, i, 2;\nadd.u32 m, m, v;\ncvt.u64.u32 o, v;\nadd.u64 x, x, o;\n"
+                                                                                                            "ld.shared.u32 v, [m];\nst.global.u32 [x], v;\nret;\n}\n";
     struct kit k;
     kit_open(&k, ptx, NULL);
     uint32_t tensor[WIDTH * HEIGHT], out[32];
@@ -386,6 +417,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(video_instructions),
         cmocka_unit_test(odd_modifiers),
+        cmocka_unit_test(vectors_and_orders_of_words),
         cmocka_unit_test(stacks_grow_and_shrink),
         cmocka_unit_test(a_stack_has_an_end),
         cmocka_unit_test(a_map_is_made_on_the_device),
