@@ -10,7 +10,7 @@ export const token = {
 const headers = (more) => ({ ...(token.get() ? { Authorization: `Bearer ${token.get()}` } : {}), ...more });
 
 // An answer that is not 2xx, or none at all (status 0). `faults`: every fault of a submission, with its path.
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(message, status, body) {
     super(message);
     this.status = status;
@@ -53,7 +53,7 @@ export function save(blob, name) {
 }
 
 // Repeats `work` every `ms` while the page can be seen; returns how to stop.
-export function repeat(work, ms) {
+function repeat(work, ms) {
   let timer = 0,
     stopped = false;
   const round = async () => {
@@ -89,7 +89,7 @@ export function useData(paths, { every = 0 } = {}) {
     }
   }, [key]);
   useEffect(() => (list ? repeat(reload, every) : undefined), [key, every]);
-  return { ...(state.key === key ? state : { stale: state.data }), reload };
+  return { ...(state.key === key ? state : {}), reload };
 }
 
 // ---- events ----

@@ -7,7 +7,7 @@ const stylesheet = Object.assign(document.createElement('link'), { rel: 'stylesh
 document.head.append(stylesheet);
 
 // The colour that a custom property has now: canvas does not know light-dark().
-export function ink(name) {
+function ink(name) {
   const probe = document.createElement('i');
   probe.style.color = `var(--${name})`;
   document.body.append(probe);
@@ -15,12 +15,12 @@ export function ink(name) {
   probe.remove();
   return color;
 }
-export const faint = (color, alpha) => color.replace('rgb(', 'rgba(').replace(')', `, ${alpha})`);
+const faint = (color, alpha) => color.replace('rgb(', 'rgba(').replace(')', `, ${alpha})`);
 
 const HEIGHT = 300;
 
 // draw(): {options, data} of uPlot; called again when `keys` change, the theme does, or the width.
-export function Chart({ title, label, draw, keys }) {
+function Chart({ title, label, draw, keys }) {
   const at = useRef(null);
   useEffect(() => {
     let plot = null;
@@ -55,7 +55,7 @@ export function Chart({ title, label, draw, keys }) {
     </div></figure>`;
 }
 
-export function axis(more) {
+function axis(more) {
   return {
     stroke: ink('quiet'),
     font: '12px system-ui, sans-serif',
@@ -68,7 +68,7 @@ export function axis(more) {
 }
 
 // A vertical line at x, as a hook of uPlot.
-export const lineAt = (x, color) => (u) => {
+const lineAt = (x, color) => (u) => {
   const left = u.valToPos(x, 'x', true);
   if (left < u.bbox.left || left > u.bbox.left + u.bbox.width) return;
   u.ctx.save();

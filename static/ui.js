@@ -85,8 +85,8 @@ const slug = (text) =>
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '');
 
-export function Section({ title, id = slug(title), tools, children }) {
-  return html`<section id=${id}><div class="head"><h2>${title}</h2>${tools}</div>${children}</section>`;
+export function Section({ title, id = slug(title), children }) {
+  return html`<section id=${id}><div class="head"><h2>${title}</h2></div>${children}</section>`;
 }
 
 // ---- tables ----

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two submissions side by side: every number of their reports, and their sources by line.
-import { useData } from '../api.js';
 import { useEffect, useState } from '../vendor/preact.js';
-import { call } from '../api.js';
+import { call, useData } from '../api.js';
 import { Line, lines } from '../code.js';
 import { diffLines } from '../lines.js';
 import { DASH, number, shortId, times } from '../format.js';

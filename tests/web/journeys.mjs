@@ -175,7 +175,7 @@ await test('a board of 1,000 entries', () => withPage(async (page) => {
   await until('1,000 rows', async () => (await rowsOf(page, '#board')) === 1000);
   const ms = Date.now() - began;
   figures['web.board_1000_ms'] = [ms, 'ms'];
-  assert.ok(ms < 8000, `${ms} ms`);
+  assert.ok(ms < 15000, `${ms} ms`);
   assert.match(await page.locator('#board tbody tr').first().innerText(), /^1\s+whole report/);
   // entries whose intervals meet share a rank
   assert.equal(await page.locator('#board tbody tr').nth(5).locator('td').first().innerText(), await page.locator('#board tbody tr').nth(4).locator('td').first().innerText());
