@@ -56,16 +56,25 @@ static void on_fault(int number, siginfo_t *info, void *context)
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, context);
     else
-        signal(SIGSEGV, SIG_DFL); /* and it faults again */
+        sigaction(SIGSEGV, &before, NULL); /* and it faults again */
+}
+
+/* Somebody else may have taken the signal since. */
+static bool install(void)
+{
+    struct sigaction now, ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    if (sigaction(SIGSEGV, NULL, &now) != 0)
+        return false;
+    if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault)
+        return true;
+    before = now;
+    return sigaction(SIGSEGV, &ours, NULL) == 0;
 }
 
 static bool enter(struct lazy *l)
 {
-    static bool installed;
-    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    if (!installed && sigaction(SIGSEGV, &action, &before) != 0)
+    if (!install())
         return false;
-    installed = true;
     for (size_t i = 0; i < LAZY_MAX; i++) {
         struct lazy *none = NULL;
         if (atomic_compare_exchange_strong(&all[i], &none, l))

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "core/util.h"
-#include "evaluator/check_tally.h"
 #include "evaluator/runner_families.h"
-#include "evaluator/tool/oracle_part.h"
+#include "evaluator/tool/pairs.h"
 #include "evaluator/tool/results.h"
 #include "evaluator/tool/tool.h"
-
-enum { ORACLE_CTAS = 48 /* that are run for one trial at most: a fraction of a second each */ };
 
 struct sample {
     const struct tool_program *program;
@@ -26,7 +23,7 @@ struct sample {
     size_t count;
     uint64_t total, cluster[3], atomics;
     struct check_tally tally;
-    int64_t written, checked;
+    struct pairs_count elements;
     char why[LIMIT_DETAIL]; /* why nothing can be said */
 };
 
@@ -34,14 +31,6 @@ static bool cannot(struct sample *s, const char *why)
 {
     snprintf(s->why, sizeof(s->why), "%s", why);
     return false;
-}
-
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
 }
 
 /* ---- which CTAs ---- */
@@ -104,7 +93,7 @@ static bool choose(struct sample *s, struct rig *rig)
     if (s->program->trace.line)
         s->clusters[s->count++] = cluster_of(s, s->program->trace.cta);
     while (s->count < want) {
-        uint64_t number = draw(&state) % s->total;
+        uint64_t number = world_random(&state) % s->total;
         if (!has(s, number))
             s->clusters[s->count++] = number;
     }
@@ -210,158 +199,6 @@ static bool run_candidate(struct sample *s, bool first)
     return ok;
 }
 
-/* ---- comparison ---- */
-
-/* Elements of one output that both sides have, side by side. */
-struct pairs {
-    struct sample *s;
-    size_t tensor;
-    unsigned char *wanted; /* oracle CTAs: a bit each */
-    uint64_t *ctas;
-    size_t cta_count, cta_cap;
-    unsigned char *got, *want;
-    int64_t *index;
-    size_t count, cap;
-    int64_t written;
-    bool lost, failed;
-};
-
-static void see_cta(void *arg, int64_t element)
-{
-    struct pairs *p = arg;
-    uint64_t cta = oracle_part_cta(&p->s->oracle, p->tensor, element);
-    p->written++;
-    if (cta == UINT64_MAX) {
-        p->lost = true;
-        return;
-    }
-    if (p->wanted[cta / 8] >> cta % 8 & 1)
-        return;
-    p->wanted[cta / 8] |= (unsigned char)(1u << cta % 8);
-    if (p->cta_count == p->cta_cap) {
-        p->cta_cap = p->cta_cap ? 2 * p->cta_cap : 256;
-        uint64_t *ctas = realloc(p->ctas, p->cta_cap * sizeof(*ctas));
-        p->failed |= !ctas;
-        if (!ctas)
-            return;
-        p->ctas = ctas;
-    }
-    p->ctas[p->cta_count++] = cta;
-}
-
-static bool grow(struct pairs *p, size_t got, size_t want)
-{
-    size_t cap = p->cap ? 2 * p->cap : 64 * 1024;
-    unsigned char *g = realloc(p->got, cap * got), *w = g ? realloc(p->want, cap * want) : NULL;
-    int64_t *i = w ? realloc(p->index, cap * sizeof(*i)) : NULL;
-    p->got = g ? g : p->got, p->want = w ? w : p->want, p->index = i ? i : p->index;
-    p->failed |= !i;
-    p->cap = i ? cap : p->cap;
-    return i != NULL;
-}
-
-static void pair_up(void *arg, int64_t element)
-{
-    struct pairs *p = arg;
-    const struct world *a = &p->s->world, *b = &p->s->oracle.world;
-    size_t got = dtype_bytes(a->problem->tensors[p->tensor].dtype);
-    size_t want = dtype_bytes(b->problem->tensors[p->tensor].dtype);
-    if (p->failed || !world_is_written(b, p->tensor, element) ||
-        (p->count == p->cap && !grow(p, got, want)))
-        return;
-    memcpy(p->got + p->count * got,
-           (const unsigned char *)a->data[p->tensor] + (size_t)element * got, got);
-    memcpy(p->want + p->count * want,
-           (const unsigned char *)b->data[p->tensor] + (size_t)element * want, want);
-    p->index[p->count++] = element;
-}
-
-/* Keeps at most ORACLE_CTAS of them, drawn at random. */
-static void thin_out(struct pairs *p)
-{
-    uint64_t state = p->s->options->seed + 1;
-    for (size_t i = 0; i < p->cta_count && i < ORACLE_CTAS; i++) {
-        size_t k = i + draw(&state) % (p->cta_count - i);
-        uint64_t swap = p->ctas[i];
-        p->ctas[i] = p->ctas[k];
-        p->ctas[k] = swap;
-    }
-    p->cta_count = p->cta_count < ORACLE_CTAS ? p->cta_count : ORACLE_CTAS;
-}
-
-/* The place in the tensor instead of the one among the pairs; what speaks of rows and columns goes.
- */
-static void name_places(struct pairs *p, const struct compare_result *r, json_t *entry)
-{
-    int64_t shape[LIMIT_DIMS], flat = r->first_bad >= 0 ? p->index[r->first_bad] : 0;
-    static const char *const shaped[] = {"bad_box",   "worst_tile", "worst_row",
-                                         "bad_tiles", "tiles",      "bad_rows"};
-    json_t *index = json_array();
-    problem_shape(p->s->world.problem, p->s->world.workload, p->tensor, shape);
-    for (int d = p->s->world.problem->tensors[p->tensor].ndim - 1; d >= 0; d--) {
-        json_array_insert_new(index, 0, json_integer(flat % shape[d]));
-        flat /= shape[d];
-    }
-    if (r->bad)
-        json_object_set(json_object_get(entry, "first_bad"), "index", index);
-    json_decref(index);
-    for (size_t i = 0; i < COUNT_OF(shaped); i++)
-        json_object_del(entry, shaped[i]);
-}
-
-static bool compare_pairs(struct pairs *p, const struct distribution *d, json_t *list)
-{
-    struct sample *s = p->s;
-    const struct problem *problem = s->world.problem;
-    const struct tensor_def *def = &problem->tensors[p->tensor];
-    const int64_t shape[] = {(int64_t)p->count};
-    struct compare_task task = {
-        .name = def->name,
-        .dtype = def->dtype,
-        .output = p->got,
-        .oracle_dtype = def->oracle_dtype,
-        .oracle = p->want,
-        .ndim = 1,
-        .shape = shape,
-        .rule = {.atol = problem->atol, .rtol = problem->rtol, .exact = d->exact}};
-    struct compare_result r;
-    struct fault f = {0};
-    if (compare(&task, &r, &f) != ERR_NONE)
-        return cannot(s, f.detail);
-    r.hint_count = 0; /* they speak of rows and columns */
-    check_tally_output(&s->tally, &task, &r, d, " that the sampled CTAs wrote", list);
-    name_places(p, &r, json_array_get(list, json_array_size(list) - 1));
-    if (r.paper && problem->strict_excess > 0 && r.excess > problem->strict_excess)
-        s->tally.flags |= FLAG_loose;
-    return true;
-}
-
-static bool judge_output(struct sample *s, size_t tensor, const struct distribution *d,
-                         json_t *list)
-{
-    struct pairs p = {.s = s, .tensor = tensor, .wanted = calloc(s->oracle.ctas / 8 + 1, 1)};
-    bool ok = p.wanted || cannot(s, "out of memory");
-    if (ok)
-        world_written(&s->world, tensor, see_cta, &p);
-    if (ok && (p.lost || p.failed))
-        ok = cannot(s, p.lost ? "an element was written that no CTA of the oracle makes"
-                              : "out of memory");
-    thin_out(&p);
-    if (ok && p.cta_count)
-        ok = oracle_part_run(&s->oracle, p.ctas, p.cta_count, s->why);
-    if (ok)
-        world_written(&s->world, tensor, pair_up, &p);
-    if (ok && p.written && (!p.count || p.failed))
-        ok = cannot(s, p.failed ? "out of memory"
-                                : "the CTAs of the oracle did not make the elements they should");
-    s->written += p.written;
-    s->checked += (int64_t)p.count;
-    if (ok && p.count)
-        ok = compare_pairs(&p, d, list);
-    free(p.wanted), free(p.ctas), free(p.got), free(p.want), free(p.index);
-    return ok;
-}
-
 static bool trial(struct sample *s, size_t n)
 {
     const struct problem *problem = s->world.problem;
@@ -378,7 +215,9 @@ static bool trial(struct sample *s, size_t n)
     bool ok = true;
     for (size_t i = 0; ok && i < problem->tensor_count; i++)
         if (problem->tensors[i].role == TENSOR_OUTPUT)
-            ok = judge_output(s, i, d, list);
+            ok =
+                pairs_judge(&(struct pairs_task){&s->world, &s->oracle, i, d, s->options->seed + 1},
+                            &s->tally, list, &s->elements, s->why);
     check_tally_trial(&s->tally, d, seed, NULL, list);
     return ok && s->tally.verdict == VERDICT_PASSED;
 }
@@ -391,11 +230,11 @@ static void describe(const struct sample *s)
     json_t *numbers = json_array();
     for (size_t i = 0; i < s->count; i++)
         json_array_append_new(numbers, json_integer((json_int_t)s->clusters[i]));
-    json_object_set_new(s->report, "sample",
-                        json_pack("{s:s, s:I, s:I, s:o, s:I, s:I}", "unit",
-                                  clusters ? "clusters" : "CTAs", "run", (json_int_t)s->count, "of",
-                                  (json_int_t)s->total, "numbers", numbers, "written",
-                                  (json_int_t)s->written, "checked", (json_int_t)s->checked));
+    json_object_set_new(
+        s->report, "sample",
+        json_pack("{s:s, s:I, s:I, s:o, s:I, s:I}", "unit", clusters ? "clusters" : "CTAs", "run",
+                  (json_int_t)s->count, "of", (json_int_t)s->total, "numbers", numbers, "written",
+                  (json_int_t)s->elements.written, "checked", (json_int_t)s->elements.checked));
     if (s->atomics)
         results_note(
             s->report,
@@ -419,7 +258,7 @@ static bool run_all(struct sample *s)
     rig_free(rig);
     for (size_t n = 0; ok && n < sub->problem->distribution_count; n++)
         ok = trial(s, n);
-    if (ok && !s->written)
+    if (ok && !s->elements.written)
         return cannot(s, "the sampled CTAs wrote nothing that could be checked");
     if (s->atomics && s->tally.verdict == VERDICT_INCORRECT_NUMERICAL)
         return cannot(s, "what the sampled CTAs wrote is not the result, but they use atomics on "

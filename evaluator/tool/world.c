@@ -89,3 +89,11 @@ bool world_is_written(const struct world *w, size_t tensor, int64_t element)
     return lazy_touched(w->lazy[tensor], at / LAZY_CHUNK) &&
            !is_poison((const unsigned char *)w->data[tensor] + at, size);
 }
+
+uint64_t world_random(uint64_t *state)
+{
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}

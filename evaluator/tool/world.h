@@ -36,4 +36,7 @@ void world_written(const struct world *w, size_t tensor, void (*visit)(void *arg
                    void *arg);
 bool world_is_written(const struct world *w, size_t tensor, int64_t element);
 
+/* The next number of a sequence, for drawing what to look at. */
+uint64_t world_random(uint64_t *state);
+
 #endif
