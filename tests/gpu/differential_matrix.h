@@ -111,15 +111,12 @@ static inline void diff_add_mma(struct diff_cases *all, const struct diff_mma *m
 {
     struct diff_case *c = diff_add(all, "mma.sync");
     struct buf b;
-    unsigned bits = m->a->bits == 64 ? 64 : 32, bytes = bits / 8,
-             room = (m->as + m->bs + m->cs + 1) / 2 * 2;
-    /* Parts of the input in turn, 8 bytes each: the three operands lie in three arrays. */
+    unsigned bits = m->a->bits == 64 ? 64 : 32, bytes = bits / 8;
     snprintf(c->name, sizeof(c->name), "mma.sync.aligned.%s, %s numbers", m->form,
              whole ? "whole" : "real");
     unsigned threads = 32 * DIFF_MMA_WARPS;
-    (void)room;
     c->block = threads;
-    c->part_bytes[0] = (size_t)threads * 8 * 8; /* up to eight registers a thread, 64-bit slots */
+    c->part_bytes[0] = (size_t)threads * 8 * 8; /* an array per operand: eight registers a thread */
     c->part_bytes[1] = c->part_bytes[2] = c->part_bytes[0];
     c->in_bytes = 3 * c->part_bytes[0];
     c->out_bytes = (size_t)threads * m->cs * bytes;
@@ -172,7 +169,6 @@ static inline void diff_add_wmma(struct diff_cases *all, const struct diff_wmma 
     struct diff_case *c = diff_add(all, "wmma");
     struct buf b;
     char shape[32];
-    bool real = m->ab->fill != 'x';
     unsigned abits = m->ab->bits == 64 ? 64 : 32, part = 32 * 32 * 8;
     snprintf(shape, sizeof(shape), "m%un%uk%u", m->m, m->n, m->k);
     snprintf(c->name, sizeof(c->name), "wmma.%s.%s.%s.%s.%s, %s numbers", shape, m->la, m->lb,
@@ -201,7 +197,7 @@ static inline void diff_add_wmma(struct diff_cases *all, const struct diff_wmma 
         buf_addf(&b, ", [%%z], %u;\n", loads[i].stride + (i < 2 ? 128 / m->ab->bits : 0));
     }
     bool plain = m->ab->fill == 'H';
-    buf_addf(&b, "wmma.mma.sync.aligned.%s.%s.%s%s.%s", m->la, m->lb, shape, "", m->acc->name);
+    buf_addf(&b, "wmma.mma.sync.aligned.%s.%s.%s.%s", m->la, m->lb, shape, m->acc->name);
     if (!plain)
         buf_addf(&b, ".%s.%s", m->ab->name, m->ab->name);
     buf_addf(&b, ".%s ", m->acc->name);
@@ -212,7 +208,6 @@ static inline void diff_add_wmma(struct diff_cases *all, const struct diff_wmma 
     buf_addf(&b, ";\nwmma.store.d.sync.aligned.row.%s.global.%s [%%y], ", shape, m->acc->name);
     diff_registers(&b, "d", m->cs);
     buf_addf(&b, ", %u;\n", m->n);
-    (void)real;
     diff_end(&b, c);
 }
 
