@@ -133,7 +133,8 @@ static json_t *by_instruction(const json_t *forms)
     if (list)
         qsort(list, count, sizeof(*list), by_threads);
     for (size_t i = 0; i < count; i++)
-        if (i < COUNTED_FORMS)
+        if (i < COUNTED_FORMS ||
+            family_of_form(json_string_value(json_object_get(list[i], "name"))))
             json_array_append_new(out, list[i]);
         else
             json_decref(list[i]);

@@ -19,7 +19,8 @@ void families_add(struct rig_counts *counts, const struct arch *arch,
 
 /* {"thread_instructions", "warp_instructions", "ctas", "by_family": {"gmma": {"warps", "threads"},
  * …, "other": {…}}, "by_instruction": [{"name", "warps", "threads"}]}: the families of the arch and
- * all else, and the at most COUNTED_FORMS instructions of the most threads. New reference. */
+ * all else; the COUNTED_FORMS instructions of the most threads, and those of a family in any case.
+ * New reference. */
 enum { COUNTED_FORMS = 48 };
 json_t *rig_counts_json(const struct rig_counts *counts, const struct arch *arch);
 /* The families of the arch alone, for the report's "target". New reference. */

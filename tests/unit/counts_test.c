@@ -73,10 +73,13 @@ static void a_report_names_the_most_frequent(void **state)
         rows[i] = (struct ptxvm_count){.warps = 1, .threads = i};
         snprintf(rows[i].name, sizeof(rows[i].name), "op%zu", i);
     }
+    snprintf(rows[2].name, sizeof(rows[2].name), "cp.async.bulk.tensor.2d.global");
     const struct ptxvm_counts launch = {.rows = rows, .row_count = COUNT_OF(rows)};
     families_add(&counts, &arch, &launch);
     json_t *json = rig_counts_json(&counts, &arch), *list = json_object_get(json, "by_instruction");
-    assert_int_equal(json_array_size(list), COUNTED_FORMS);
+    assert_int_equal(json_array_size(list), COUNTED_FORMS + 1);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_array_get(list, COUNTED_FORMS), "threads")), 2);
     assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "threads")),
                      COUNTED_FORMS + 8);
     json_decref(json);
