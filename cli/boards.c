@@ -119,6 +119,7 @@ int cmd_workers(int argc, char **argv)
         "/v1/workers", "items", "no worker has shown up yet",
         {{"name", "name", 0}, {"device", "device", 0}, {"model", "device_model", 0}, {"lanes", "lanes", 0},
          {"healthy", "healthy", 0}, {"state", "device_state", 0}, {"C", "health.temperature_c", 0},
-         {"MHz", "health.sm_mhz", 0}, {"seen s", "seen_age_s", 0}, {"job", "job", 0}}};
+         {"MHz", "health.sm_mhz", 0}, {"seen s", "seen_age_s", 0}, {"job", "job.submission", 0},
+         {"why", "device_detail", 0}}};
     return run(&b, argc, argv);
 }

@@ -29,6 +29,7 @@ gpu_worker
 ok 'a worker shows up even if its keeper fails' wait_for 10 sh -c "curl -fsS $URL/v1/workers | grep -q CUDA"
 is 'its device is out' "$(device device_state)" out
 is 'with the reason' "$(device device_detail)" 'cannot load the CUDA driver'
+like 'which the command line shows' "$("$BIN/ptxbench" workers)" 'cuda:0 .* out .* cannot load the CUDA driver'
 is 'so it is not healthy' "$(device healthy)" false
 is 'the lane is paused' "$(lane sm_90a/gpu)" paused
 is 'and the job waits' "$(of "$id" state)" queued
