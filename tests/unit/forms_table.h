@@ -39,10 +39,11 @@ static inline bool forms_each(form_fn *fn, void *arg)
 {
     struct buf text;
     struct fault f;
-    char reason[FORM_TEXT] = "", *save = NULL;
+    char reason[FORM_TEXT] = "", path[FORM_TEXT], *save = NULL;
     bool executed = true;
     buf_init(&text, MIB);
-    if (read_file(PTXBENCH_SOURCE_DIR "/tests/data/ptx_forms.txt", &text, &f) != ERR_NONE)
+    snprintf(path, sizeof path, "%s/tests/data/ptx_forms.txt", home_dir());
+    if (read_file(path, &text, &f) != ERR_NONE)
         return false;
     for (char *line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         executed = line[0] == '=' ? strcmp(line, "= executed") == 0 : executed;
