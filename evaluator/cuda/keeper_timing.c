@@ -3,9 +3,11 @@
 
 #include <math.h>
 
-/* The same kernel on both sides, every time in a fresh process: the ratio is this far from 1 at
- * most (20 tries on an H200, tests/gpu/results). No interval is narrower. */
-#define SAME_KERNEL_SPREAD 0.0012
+/* How far two verdicts on the same kernel are apart. On an H200 (tests/gpu/results, 2026-11-30):
+ * the same kernel on both sides, every time in a fresh process, is off by 0.0012 at most in 20
+ * tries; of wgmma_cluster.cu 9 verdicts in a row span 0.0023. No interval is narrower than this on
+ * either side. */
+#define SAME_KERNEL_SPREAD 0.002
 
 static json_t *rounded(double v, double digits)
 {
