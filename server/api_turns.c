@@ -116,8 +116,8 @@ static enum err answer_cells(struct request *r, json_t *document, const char *li
     return e;
 }
 
-/* Cells change when turns are written or imported, which the hub does not hear: the cache's own
- * short life is what bounds their age. */
+/* Cells change with an import, of which the hub hears, and when turns are written: that shows at the
+ * next event of any submission, or after the cache's own short life. */
 static enum err cached(struct request *r, handler_fn *read)
 {
     if (cache_answer(r))
