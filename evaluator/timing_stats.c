@@ -23,8 +23,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts `v` in place. */
-static double median(double *v, size_t n)
+double timing_median(double *v, size_t n)
 {
     qsort(v, n, sizeof(*v), compare_doubles);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
@@ -54,7 +53,7 @@ static void bootstrap(const double *ratios, size_t n, uint64_t seed, double *scr
     for (size_t r = 0; r < TIMING_RESAMPLES; r++) {
         for (size_t i = 0; i < n; i++)
             scratch[i] = ratios[(size_t)((draw(&seed) >> 32) * n >> 32)];
-        medians[r] = median(scratch, n);
+        medians[r] = timing_median(scratch, n);
     }
     qsort(medians, TIMING_RESAMPLES, sizeof(*medians), compare_doubles);
     *low = medians[TIMING_RESAMPLES / 40];
@@ -83,14 +82,14 @@ static void split_first(const struct timing_block *blocks, size_t n, double *scr
     for (size_t i = 0; i < n; i++)
         if (blocks[i].opens_batch)
             scratch[count++] = blocks[i].candidate[0];
-    out->first_us = count ? median(scratch, count) : 0;
+    out->first_us = count ? timing_median(scratch, count) : 0;
     count = 0;
     for (size_t i = 0; i < n; i++) {
         if (!blocks[i].opens_batch)
             scratch[count++] = blocks[i].candidate[0];
         scratch[count++] = blocks[i].candidate[1];
     }
-    out->rest_us = median(scratch, count);
+    out->rest_us = timing_median(scratch, count);
 }
 
 static void judge(const struct timing_limits *limits, struct timing_summary *out)
@@ -126,12 +125,12 @@ bool timing_summarise(const struct timing_block *blocks, size_t n, const struct 
     }
     out->baseline_mean_us = mean(baseline, 2 * n);
     out->candidate_mean_us = mean(candidate, 2 * n);
-    out->baseline_us = median(baseline, 2 * n);
-    out->candidate_us = median(candidate, 2 * n);
+    out->baseline_us = timing_median(baseline, 2 * n);
+    out->candidate_us = timing_median(candidate, 2 * n);
     split_first(blocks, n, candidate, out);
     double low, high;
     bootstrap(ratios, n, seed, baseline, medians, &low, &high);
-    double middle = median(ratios, n), spread = limits->same_kernel_spread;
+    double middle = timing_median(ratios, n), spread = limits->same_kernel_spread;
     out->speedup = exp(middle);
     out->ci_low = exp(fmin(low, middle - spread));
     out->ci_high = exp(fmax(high, middle + spread));

@@ -41,6 +41,9 @@ struct timing_summary {
 extern const double timing_stateful_ratio, timing_noisy_ratio, timing_launch_bound_share,
     timing_close_share, timing_implausible_share;
 
+/* Median of n >= 1 values, which are sorted in place; of an even number the mean of the middle two. */
+double timing_median(double *values, size_t n);
+
 /* Summarises n blocks (1 to TIMING_BLOCKS_MAX; every time > 0). The bootstrap draws from a generator
  * seeded by `seed`, so a report can be recomputed to the last bit. False if the input is not like that. */
 bool timing_summarise(const struct timing_block *blocks, size_t n, const struct timing_limits *limits,

@@ -225,18 +225,6 @@ static bool run_batches(struct keeper_timing *t, struct keeper_end *end)
     return ok;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *us, size_t n)
-{
-    qsort(us, n, sizeof(*us), by_value);
-    return us[n / 2];
-}
-
 /* What it takes to launch nothing, and what each launch of a plan takes. */
 static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
 {
@@ -247,7 +235,7 @@ static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
                        FLOOR_MS, "the empty kernel", end);
     bool ok = answer != NULL;
     if (ok && keeper_answer_times(json_object_get(answer, "us"), us, FLOOR_RUNS))
-        t->floor_us = median(us, FLOOR_RUNS);
+        t->floor_us = timing_median(us, FLOOR_RUNS);
     json_decref(answer);
     if (ok && launches > 1) {
         answer = keeper_job_ask(
@@ -258,7 +246,7 @@ static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
         for (size_t i = 0; ok && i < launches; i++)
             if (keeper_answer_times(json_array_get(json_object_get(answer, "us"), i), us,
                                     SPLIT_RUNS))
-                t->launch_us[i] = median(us, SPLIT_RUNS);
+                t->launch_us[i] = timing_median(us, SPLIT_RUNS);
         json_decref(answer);
     }
     keeper_job_part(t->job, "extras", start_s);

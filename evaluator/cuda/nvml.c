@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/util.h"
+#include "evaluator/timing_stats.h"
 
 /* Constants of NVML's interface, which does not change them. */
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0, ECC_UNCORRECTED = 1, ECC_VOLATILE = 0 };
@@ -150,12 +151,6 @@ static size_t kept(const struct nvml_set *set)
     return set->count < NVML_SAMPLES ? set->count : NVML_SAMPLES;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* {"min", "median", "max"} of the known values at this place in the samples, or null. */
 static json_t *range(const struct nvml_set *set, size_t offset)
 {
@@ -168,8 +163,7 @@ static json_t *range(const struct nvml_set *set, size_t offset)
     }
     if (!n)
         return json_null();
-    qsort(values, n, sizeof(values[0]), by_value);
-    double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    double median = timing_median(values, n); /* and sorts them */
     return json_pack("{s:f, s:f, s:f}", "min", values[0], "median", median, "max", values[n - 1]);
 }
 

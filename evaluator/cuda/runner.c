@@ -8,6 +8,7 @@
 #include "core/util.h"
 #include "evaluator/cuda/batch.h"
 #include "evaluator/cuda/session.h"
+#include "evaluator/timing_stats.h"
 
 /* Warm-up goes on past its time until two rounds agree this well, but not for longer than that. */
 #define WARM_AGREE 0.01
@@ -121,18 +122,6 @@ static bool do_launch(struct session *s, const json_t *request, struct wire_mess
     return !json_is_true(json_object_get(request, "capture")) || send_capture(s, out);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof(values[0]), by_value);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 /* Both sides alternately, `pairs` times; medians[side] in microseconds. */
 static bool warm_round(struct session *s, int candidate, int baseline, size_t pairs,
                        double medians[2], struct session_answer *out)
@@ -147,8 +136,8 @@ static bool warm_round(struct session *s, int candidate, int baseline, size_t pa
         return false;
     for (size_t i = 0; i < 2 * pairs; i++)
         of_side[i % 2][i / 2] = us[i];
-    medians[0] = median(of_side[0], pairs);
-    medians[1] = median(of_side[1], pairs);
+    medians[0] = timing_median(of_side[0], pairs);
+    medians[1] = timing_median(of_side[1], pairs);
     return true;
 }
 
@@ -165,7 +154,7 @@ static bool time_baseline(struct session *s, const struct batch_entry *entries, 
     double times[PLAN_SLOTS];
     if (!batch_run(&runner_of(s)->batch, entries, count, PLAN_FIRST, times, &out->fault))
         return false;
-    *us = median(times, count - PLAN_FIRST);
+    *us = timing_median(times, count - PLAN_FIRST);
     return true;
 }
 
@@ -184,7 +173,7 @@ static bool try_choices(struct session *s, const struct batch_entry *entries, si
             ok = time_baseline(s, entries, count, &rounds[i][round], out);
         }
     for (size_t i = 0; ok && i < baseline_choices(b); i++)
-        us[i] = median(rounds[i], PLAN_ROUNDS);
+        us[i] = timing_median(rounds[i], PLAN_ROUNDS);
     return ok;
 }
 
