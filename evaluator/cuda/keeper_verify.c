@@ -54,7 +54,7 @@ static json_t *verify_launch(struct keeper_job *j, size_t launch, int64_t ms)
     double start_s = now_s();
     if (keeper_spares_take(&j->process->spares, KEEPER_VERIFIER, &j->watch, &verifier, &own)) {
         keeper_job_part(j, "verifier", start_s);
-        if (launch + 1 < j->plan->launch_count)
+        if (launch > 0)
             keeper_spares_start(&j->process->spares); /* the next one gets warm beside this one */
         json_decref(j->sandbox);
         j->sandbox = json_incref(json_object_get(verifier.ready, "sandbox"));
@@ -77,9 +77,12 @@ bool keeper_verify(struct keeper_job *j, const json_t *request, json_t *result,
     keeper_child_kill(&j->runner);
     if (!make_inputs(j, end))
         return false;
-    json_t *target = verify_launch(j, 0, ms);
-    for (size_t i = 1; i < j->plan->launch_count && keeper_target_known(target); i++) {
-        json_t *more = verify_launch(j, i, ms);
+    /* The last launch first: if one cannot be counted, it is that one, and no time goes into the
+     * others. */
+    size_t left = j->plan->launch_count - 1;
+    json_t *target = verify_launch(j, left, ms);
+    while (left > 0 && keeper_target_known(target)) {
+        json_t *more = verify_launch(j, --left, ms);
         keeper_target_add(target, more);
         json_decref(more);
     }
