@@ -26,6 +26,12 @@ has_family()
     [ -n "$(family "$1")" ]
 }
 
+# What became of the attempts so far: told when something is not as expected.
+attempts()
+{
+    diag "$(sql 'SELECT attempt, outcome, error FROM job_attempts ORDER BY job_id, attempt')"
+}
+
 results()
 {
     sql "SELECT count(*) FROM results r JOIN evaluations e ON e.id = r.evaluation_id
@@ -34,7 +40,7 @@ results()
 
 id=$(submit)
 ok 'a job begins' wait_for 20 running "$id"
-ok 'in processes of its own' wait_for 5 has_family "$WORKER_PID"
+ok 'in processes of its own' wait_for 5 has_family "$WORKER_PID" || attempts
 children=$(family "$WORKER_PID")
 stop_child "$WORKER_PID" KILL
 # shellcheck disable=SC2086 # one word a process
@@ -47,7 +53,7 @@ is 'of a later attempt' "$(sql "SELECT max(attempt) > 1 FROM results r JOIN eval
 
 id=$(submit)
 ok 'a job begins' wait_for 20 running "$id"
-ok 'in processes of its own' wait_for 5 has_family "$WORKER_PID"
+ok 'in processes of its own' wait_for 5 has_family "$WORKER_PID" || attempts
 kill -KILL "$(family "$WORKER_PID" | tail -n 1)"
 exits 'a killed child is our failure and tried again' 0 "$CLI" watch --quiet --timeout 120 "$id"
 is 'the failure is written down' "$(sql "SELECT count(*) FROM job_attempts a JOIN jobs j ON j.id = a.job_id
