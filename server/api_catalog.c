@@ -61,6 +61,10 @@ enum err archs_list(struct request *r)
         const struct arch *a = &all->items[i];
         json_t *row = json_pack("{s:s, s:s, s:s, s:i}", "name", a->name, "title", a->title, "gpu",
                                 a->gpu, "num_sms", a->num_sms);
+        json_t *devices = json_array();
+        for (size_t d = 0; d < a->device_count; d++)
+            json_array_append_new(devices, json_string(a->devices[d]));
+        json_object_set_new(row, "devices", devices);
         json_object_set_new(row, "url", json_sprintf("/v1/archs/%s", a->name));
         json_array_append_new(items, row);
     }

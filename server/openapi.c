@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/util.h"
+#include "core/words.h"
 #include "server/api.h"
 #include "server/routes.h"
 
@@ -21,6 +22,15 @@ static void add_name(const char *word, size_t n, void *list)
     json_array_append_new(list, json_stringn(word, n));
 }
 
+static json_t *verdicts(void)
+{
+    json_t *list = json_array();
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", verdict_name((enum verdict)v),
+                                              "meaning", verdict_meaning((enum verdict)v)));
+    return list;
+}
+
 enum err index_get(struct request *r)
 {
     json_t *items = json_array();
@@ -34,10 +44,11 @@ enum err index_get(struct request *r)
         json_object_set_new(row, "query", query);
         json_array_append_new(items, row);
     }
-    return answer_tag(r, answer_json(r, 200,
-                                     json_pack("{s:s, s:s, s:s, s:o}", "service", "ptxbench",
-                                               "version", PTXBENCH_VERSION, "openapi",
-                                               "/v1/openapi.json", "endpoints", items)));
+    return answer_tag(
+        r, answer_json(r, 200,
+                       json_pack("{s:s, s:s, s:s, s:o, s:o}", "service", "ptxbench", "version",
+                                 PTXBENCH_VERSION, "openapi", "/v1/openapi.json", "endpoints",
+                                 items, "verdicts", verdicts())));
 }
 
 static void add_query(const char *word, size_t n, void *list)

@@ -40,11 +40,10 @@ function choose(query, { problems, archs, cells, file }) {
   };
 }
 
-// Which architecture a device model belongs to: by the paper's file, else by its name.
+// Which architecture a device model belongs to: by the paper's file, else by the models that each names.
 const archOf = (model, file, archs) =>
   file.devices.find((d) => d.name === model)?.arch ||
-  archs.find((a) => deviceTitle(model).replace(/\D/g, '') === a.gpu.replace(/^\D*(\d+).*/, '$1'))?.name ||
-  (/H\d/.test(model) ? 'sm_90a' : /B\d/.test(model) ? 'sm_100a' : null);
+  archs.find((a) => a.devices.includes(deviceTitle(model).toLowerCase()))?.name;
 
 export default function Home() {
   const [query, set] = useQuery();

@@ -6,19 +6,6 @@ import { link, useQuery } from '../router.js';
 import { html, Load, Select, Table, Verdict, When } from '../ui.js';
 
 const PAGE = 50;
-const verdicts = [
-  'PASSED',
-  'INCORRECT_NUMERICAL',
-  'COMPILE_ERROR',
-  'LAUNCH_ERROR',
-  'RUNTIME_ERROR',
-  'TIMEOUT',
-  'SANITIZER_ERROR',
-  'REJECTED',
-  'IMPLAUSIBLE',
-  'INFRA_ERROR',
-  'CANCELLED',
-];
 
 const columns = [
   {
@@ -58,6 +45,7 @@ export default function Submissions() {
     every: cursor ? 0 : 5000,
   });
   const problems = useData('/v1/problems');
+  const index = useData('/v1');
   const pick = (name) => (value) => set({ [name]: value, cursor: '' });
   return html`<h1>Submissions</h1>
     <form class="row" aria-label="Which ones" onSubmit=${(e) => e.preventDefault()}>
@@ -65,7 +53,8 @@ export default function Submissions() {
         ...(problems.data?.items || []).map((p) => [p.name, problemTitle(p.name)])]} onChange=${pick('problem')} />
       <${Select} label="State" value=${state || ''} options=${[['', 'all'], 'queued', 'running', 'done']}
         onChange=${pick('state')} />
-      <${Select} label="Verdict" value=${verdict || ''} options=${[['', 'all'], ...verdicts]}
+      <${Select} label="Verdict" value=${verdict || ''} options=${[['', 'all'],
+        ...(index.data?.verdicts || []).map((v) => v.name)]}
         onChange=${pick('verdict')} />
       <label>Label<input value=${label || ''} maxlength="200" onChange=${(e) => pick('label')(e.target.value)} />
         </label></form>

@@ -96,6 +96,9 @@ is 'queue' "$(http GET /v1/queue) $(json '.lanes[] | select(.name == "sm_90a/cpu
 is 'workers' "$(http GET /v1/workers) $(json '.items[0].name')" '200 fake'
 is 'version' "$(http GET /version) $(json .api)" '200 v1'
 is 'ready, with the lanes' "$(http GET /readyz) $(json .ready) $(json '.lanes | length > 0')" '200 true true'
+is 'the index says what verdicts mean' "$(http GET /v1) $(json '.verdicts[] | select(.name == "TIMEOUT").meaning')" \
+    '200 the kernel did not finish in time'
+is 'architectures name their devices' "$(http GET /v1/archs) $(json '.items[] | select(.name == "sm_90a").devices | index("h200") != null')" '200 true'
 is 'the index names the endpoints' "$(http GET /v1) $(json '[.endpoints[].path] | index("/v1/leaderboard") != null')" '200 true'
 is 'OpenAPI' "$(http GET /v1/openapi.json) $(json .openapi)" '200 3.1.0'
 is 'every path of it is there' "$(json '[.paths | keys[] | select(startswith("/v1/submissions"))] | length')" 10
