@@ -70,6 +70,14 @@ void problem_as_oracle(const struct problem *p, struct problem *out)
         out->tensors[i].dtype = out->tensors[i].oracle_dtype;
 }
 
+void problem_as_derive(const struct problem *p, struct problem *out)
+{
+    *out = *p;
+    for (size_t i = 0; i < out->tensor_count; i++)
+        if (out->tensors[i].derived)
+            out->tensors[i].role = TENSOR_OUTPUT;
+}
+
 size_t problem_vars(const struct problem *p, const struct workload *w, int num_sms,
                     struct expr_var *vars)
 {

@@ -17,6 +17,8 @@ struct tensor_def {
     enum tensor_role role;
     enum dtype dtype;
     enum dtype oracle_dtype; /* outputs: what the oracle writes (f32 or f64); inputs: as dtype */
+    bool derived;            /* an input that the oracle makes of the inputs that are drawn */
+    double strict_excess;    /* outputs: bound on the excess over rounding, relative L2; 0: none */
     int ndim;
     char dims[LIMIT_DIMS][LIMIT_EXPR +
                           1]; /* expressions over the axes, outermost first, contiguous row-major */
@@ -30,13 +32,15 @@ struct workload {
     bool paper;                /* one of the paper's own workloads */
 };
 
-enum distribution_kind { DISTRIBUTION_NORMAL, DISTRIBUTION_INTEGERS };
+enum distribution_kind { DISTRIBUTION_NORMAL, DISTRIBUTION_INTEGERS, DISTRIBUTION_SPIKY };
 
-/* One way to draw every input. */
+/* One way to draw every input that is not derived. */
 struct distribution {
     char name[LIMIT_NAME + 1];
     enum distribution_kind kind;
-    double mean, deviation; /* normal */
+    double mean, deviation; /* normal and spiky */
+    double spike_deviation; /* spiky: of the normal number that is added to a few elements */
+    int64_t spikes;         /* spiky: of 65,536 elements so many have a spike, on average */
     int64_t low, high;      /* integers: uniform in [low, high] */
     bool exact;             /* the output must equal the rounded oracle bit for bit */
 };
@@ -54,15 +58,16 @@ struct problem {
     const struct workload *cpu_workload;   /* default for device cpu */
     char flops[LIMIT_EXPR + 1];            /* expression: useful FLOPs of one evaluation */
     char bytes[LIMIT_EXPR + 1];            /* expression: least bytes moved to and from memory */
-    double atol, rtol;    /* the paper's rule: bad iff |d| > atol and |d| > rtol |y| */
-    double strict_excess; /* bound on the excess over rounding, relative L2; 0: none */
+    double atol, rtol; /* the paper's rule: bad iff |d| > atol and |d| > rtol |y| */
     struct distribution distributions[LIMIT_DISTRIBUTIONS];
     size_t distribution_count;
     json_t *oracle; /* section as stored: source, ptx, outputs, launch; borrowed */
     char redraw[LIMIT_NAME + 1];        /* transform of evaluator/cuda/redraw.c; "": none */
-    char oracle_source[LIMIT_NAME + 1]; /* file in `folder`: device code in CUDA C++ */
+    char oracle_source[LIMIT_NAME + 1]; /* path from `folder`: device code in CUDA C++ */
     char oracle_ptx[LIMIT_NAME + 1];    /* the same as PTX; "" if there is none */
     json_t *oracle_launch; /* launch plan; parse it against problem_as_oracle(); borrowed */
+    json_t *derive_launch; /* launch plan of the same source that makes the derived inputs; parse it
+                            * against problem_as_derive(); NULL if no input is derived; borrowed */
     json_t *document;      /* the whole file, for GET /v1/problems/{name} */
     char folder[256];      /* problems/<name> */
 };
@@ -83,6 +88,11 @@ int problem_tensor(const struct problem *p, const char *name);
 /* Copies `p` with each output's dtype replaced by what the oracle writes, so that plan_parse() can
  * judge the oracle's own launch plan. The copy borrows everything from `p`; do not release it. */
 void problem_as_oracle(const struct problem *p, struct problem *out);
+
+/* Copies `p` with its derived inputs as outputs, which is what they are for the launch plan
+ * `derive_launch`: it writes them in their own dtype. The tensors keep their numbers and order, so a
+ * derived tensor may stand before an input. As above, the copy borrows. */
+void problem_as_derive(const struct problem *p, struct problem *out);
 
 /* Axes of a workload, plus num_sms, as variables for expressions. `vars` must hold LIMIT_AXES + 1.
  */

@@ -7,20 +7,24 @@
 //   description       [optional] what is computed, for people and models
 //   axes              ["M", "N", "K"]: names, in the order workloads are shown
 //   tensors           inputs, then outputs: the ABI order. Each: name, role ("input", "output"),
-//   dtype,
-//                     shape (expressions over the axes, outermost first; contiguous), description
-//                     [optional]
+//                     dtype, shape (expressions over the axes, outermost first; contiguous),
+//                     description [optional], derived [optional, false]: an input that is not drawn
+//                     but made of the others by the oracle's "derive"
 //   workloads         each: name, axes {name: value}, uuid [optional], paper [optional, false]
 //   default_workload  name of the workload for GPUs
 //   cpu_workload      name of the workload for the CPU device
 //   flops, bytes      expressions: useful FLOPs and least memory traffic of one evaluation
-//   rules             {"paper": {"atol", "rtol"}, "strict": {"excess"}}
+//   rules             {"paper": {"atol", "rtol"}, "strict": {"excess"}}; excess is one bound, or
+//                     {output: bound} for every output
 //   distributions     ways to draw the inputs. Each: name, kind ("normal": mean, deviation;
-//                     "integers": low, high), exact [optional, false]
+//                     "spiky": these, spike_deviation, spikes of 65,536; "integers": low, high; see
+//                     evaluator/inputs.h), exact [optional, false]
 //   redraw            [optional] the exact transform that makes further inputs and answers of one
 //                     base: a row of evaluator/cuda/redraw.c
 //   oracle            {"source": file, "ptx": file [optional], "outputs": {tensor: "f32" | "f64"},
-//                     "launch": launch plan, whose outputs have the types of "outputs"}
+//                     "launch": launch plan, whose outputs have the types of "outputs",
+//                     "derive": {"launch"} [with derived inputs]: launch plan that writes those}.
+//                     A file lies in the problem's folder, or beside it: "../common/<file>"
 #include "core/problem_read.h"
 
 #include "core/json.h"
@@ -85,6 +89,7 @@ static void read_axes(struct problem *p, const json_t *list, struct faults *faul
 struct tensor_fields {
     const char *name, *dtype, *description;
     int role;
+    bool derived;
     json_t *shape;
 };
 
@@ -113,6 +118,7 @@ static void read_tensor(struct problem *p, const json_t *v, const char *path, st
         {"shape", JSON_LIST, true, offsetof(struct tensor_fields, shape), 1, LIMIT_DIMS, NULL},
         {"description", JSON_TEXT, false, offsetof(struct tensor_fields, description), 0, 255,
          NULL},
+        {"derived", JSON_YESNO, false, offsetof(struct tensor_fields, derived), 0, 0, NULL},
     };
     struct tensor_fields in = {.description = ""};
     if (!json_read(v, fields, COUNT_OF(fields), &in, path, faults))
@@ -125,9 +131,12 @@ static void read_tensor(struct problem *p, const json_t *v, const char *path, st
     if (in.role == TENSOR_INPUT && p->tensor_count &&
         p->tensors[p->tensor_count - 1].role == TENSOR_OUTPUT)
         faults_add(faults, path, "inputs come before outputs");
+    if (in.derived && in.role != TENSOR_INPUT)
+        faults_add(faults, path, "only an input is derived");
     struct tensor_def *t = &p->tensors[p->tensor_count++];
     copy_name(t->name, in.name, path, faults);
     t->role = (enum tensor_role)in.role;
+    t->derived = in.derived;
     t->dtype = t->oracle_dtype = dtype < 0 ? DTYPE_f32 : (enum dtype)dtype;
     snprintf(t->description, sizeof(t->description), "%s", in.description);
     read_shape(t, in.shape, path, faults);
@@ -207,8 +216,27 @@ static const struct workload *chosen(const struct problem *p, const char *name, 
     return w;
 }
 
+/* One number for every output, or one for each by name. */
+static void read_excess(struct problem *p, const json_t *excess, struct faults *faults)
+{
+    size_t outputs = 0;
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        struct tensor_def *t = &p->tensors[i];
+        if (t->role != TENSOR_OUTPUT)
+            continue;
+        outputs++;
+        const json_t *v = json_is_object(excess) ? json_object_get(excess, t->name) : excess;
+        t->strict_excess = json_number_value(v);
+        if (!json_is_number(v) || t->strict_excess < 0)
+            faults_add(faults, "$.rules.strict.excess", "must give '%s' a number, 0 or more",
+                       t->name);
+    }
+    if (json_is_object(excess) && json_object_size(excess) != outputs)
+        faults_add(faults, "$.rules.strict.excess", "must name every output and nothing else");
+}
+
 struct rules_fields {
-    json_t *paper, *strict;
+    json_t *paper, *strict, *excess;
 };
 
 static void read_rules(struct problem *p, const json_t *rules, struct faults *faults)
@@ -222,35 +250,64 @@ static void read_rules(struct problem *p, const json_t *rules, struct faults *fa
         {"rtol", JSON_DOUBLE, true, offsetof(struct problem, rtol), 0, 0, NULL},
     };
     static const struct json_field strict[] = {
-        {"excess", JSON_DOUBLE, true, offsetof(struct problem, strict_excess), 0, 0, NULL},
+        {"excess", JSON_VALUE, true, offsetof(struct rules_fields, excess), 0, 0, NULL},
     };
     struct rules_fields in = {0};
     if (!json_read(rules, members, COUNT_OF(members), &in, "$.rules", faults))
         return;
     json_read(in.paper, paper, COUNT_OF(paper), p, "$.rules.paper", faults);
-    json_read(in.strict, strict, COUNT_OF(strict), p, "$.rules.strict", faults);
-    if (p->atol < 0 || p->rtol < 0 || p->strict_excess < 0)
+    if (json_read(in.strict, strict, COUNT_OF(strict), &in, "$.rules.strict", faults))
+        read_excess(p, in.excess, faults);
+    if (p->atol < 0 || p->rtol < 0)
         faults_add(faults, "$.rules", "bounds must not be negative");
 }
 
 struct distribution_fields {
     const char *name;
     int kind;
-    double mean, deviation;
-    int64_t low, high;
+    double mean, deviation, spike_deviation;
+    int64_t spikes, low, high;
     bool exact;
 };
+
+/* Which members a kind takes, and that its inputs vary. */
+static void check_distribution(const json_t *v, const struct distribution_fields *in,
+                               const char *path, struct faults *faults)
+{
+    static const struct {
+        const char *member;
+        bool taken[3]; /* by enum distribution_kind */
+    } members[] = {
+        {"mean", {true, false, true}},       {"deviation", {true, false, true}},
+        {"low", {false, true, false}},       {"high", {false, true, false}},
+        {"spikes", {false, false, true}},    {"spike_deviation", {false, false, true}},
+    };
+    bool fits = true;
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        fits = fits && !!json_object_get(v, members[i].member) == members[i].taken[in->kind];
+    if (!fits)
+        faults_add(faults, path,
+                   "normal takes mean and deviation, spiky these and spikes and spike_deviation, "
+                   "integers take low and high");
+    else if (in->kind == DISTRIBUTION_INTEGERS ? in->low >= in->high : !(in->deviation > 0))
+        faults_add(faults, path, "inputs must vary: deviation above 0, low below high");
+    else if (in->kind == DISTRIBUTION_SPIKY && !(in->spike_deviation > 0))
+        faults_add(faults, path, "spikes must vary: spike_deviation above 0");
+}
 
 static void read_distribution(struct problem *p, const json_t *v, const char *path,
                               struct faults *faults)
 {
-    static const char *const kinds[] = {"normal", "integers", NULL}; /* enum distribution_kind */
+    static const char *const kinds[] = {"normal", "integers", "spiky", NULL}; /* enum distribution_kind */
     static const struct json_field fields[] = {
         {"name", JSON_TEXT, true, offsetof(struct distribution_fields, name), 1, LIMIT_NAME, NULL},
         {"kind", JSON_CHOICE, true, offsetof(struct distribution_fields, kind), 0, 0, kinds},
         {"mean", JSON_DOUBLE, false, offsetof(struct distribution_fields, mean), 0, 0, NULL},
         {"deviation", JSON_DOUBLE, false, offsetof(struct distribution_fields, deviation), 0, 0,
          NULL},
+        {"spike_deviation", JSON_DOUBLE, false,
+         offsetof(struct distribution_fields, spike_deviation), 0, 0, NULL},
+        {"spikes", JSON_INT64, false, offsetof(struct distribution_fields, spikes), 1, 65535, NULL},
         {"low", JSON_INT64, false, offsetof(struct distribution_fields, low), -65536, 65536, NULL},
         {"high", JSON_INT64, false, offsetof(struct distribution_fields, high), -65536, 65536,
          NULL},
@@ -259,14 +316,7 @@ static void read_distribution(struct problem *p, const json_t *v, const char *pa
     struct distribution_fields in = {0};
     if (!json_read(v, fields, COUNT_OF(fields), &in, path, faults))
         return;
-    bool normal = in.kind == DISTRIBUTION_NORMAL;
-    bool has_normal = json_object_get(v, "mean") && json_object_get(v, "deviation");
-    bool has_integers = json_object_get(v, "low") && json_object_get(v, "high");
-    if (normal ? !has_normal || json_object_get(v, "low") || json_object_get(v, "high")
-               : !has_integers || json_object_get(v, "mean") || json_object_get(v, "deviation"))
-        faults_add(faults, path, "normal takes mean and deviation, integers take low and high");
-    else if (normal ? !(in.deviation > 0) : in.low >= in.high)
-        faults_add(faults, path, "inputs must vary: deviation above 0, low below high");
+    check_distribution(v, &in, path, faults);
     for (size_t i = 0; i < p->distribution_count; i++)
         if (!strcmp(p->distributions[i].name, in.name))
             faults_add(faults, path, "distribution '%s' is given twice", in.name);
@@ -275,6 +325,8 @@ static void read_distribution(struct problem *p, const json_t *v, const char *pa
         .kind = (enum distribution_kind)in.kind,
         .mean = in.mean,
         .deviation = in.deviation,
+        .spike_deviation = in.spike_deviation,
+        .spikes = in.spikes,
         .low = in.low,
         .high = in.high,
         .exact = in.exact,
@@ -284,15 +336,33 @@ static void read_distribution(struct problem *p, const json_t *v, const char *pa
 
 struct oracle_fields {
     const char *source, *ptx;
-    json_t *outputs, *launch;
+    json_t *outputs, *launch, *derive, *derive_launch;
 };
 
 static void copy_file_name(char out[LIMIT_NAME + 1], const char *name, const char *path,
                            struct faults *faults)
 {
-    if (strchr(name, '/') || name[0] == '.')
-        faults_add(faults, path, "'%s' must be a file of the problem's folder", name);
+    static const char shared[] = "../common/";
+    const char *file = strncmp(name, shared, strlen(shared)) == 0 ? name + strlen(shared) : name;
+    if (strchr(file, '/') || file[0] == '.')
+        faults_add(faults, path, "'%s' must be a file of the problem's folder or of %s", name,
+                   shared);
     snprintf(out, LIMIT_NAME + 1, "%s", name);
+}
+
+static void read_derive(struct problem *p, struct oracle_fields *in, struct faults *faults)
+{
+    static const struct json_field fields[] = {
+        {"launch", JSON_MEMBER, true, offsetof(struct oracle_fields, derive_launch), 0, 0, NULL},
+    };
+    bool derived = false;
+    for (size_t i = 0; i < p->tensor_count; i++)
+        derived = derived || p->tensors[i].derived;
+    if (derived != !!in->derive)
+        faults_add(faults, "$.oracle", "'derive' belongs with derived tensors");
+    if (in->derive &&
+        json_read(in->derive, fields, COUNT_OF(fields), in, "$.oracle.derive", faults))
+        p->derive_launch = in->derive_launch;
 }
 
 static void read_oracle(struct problem *p, json_t *oracle, struct faults *faults)
@@ -302,12 +372,14 @@ static void read_oracle(struct problem *p, json_t *oracle, struct faults *faults
         {"ptx", JSON_TEXT, false, offsetof(struct oracle_fields, ptx), 1, LIMIT_NAME, NULL},
         {"outputs", JSON_MEMBER, true, offsetof(struct oracle_fields, outputs), 0, 0, NULL},
         {"launch", JSON_MEMBER, true, offsetof(struct oracle_fields, launch), 0, 0, NULL},
+        {"derive", JSON_MEMBER, false, offsetof(struct oracle_fields, derive), 0, 0, NULL},
     };
     struct oracle_fields in = {.ptx = ""};
     if (!json_read(oracle, fields, COUNT_OF(fields), &in, "$.oracle", faults))
         return;
     p->oracle = oracle;
     p->oracle_launch = in.launch;
+    read_derive(p, &in, faults);
     copy_file_name(p->oracle_source, in.source, "$.oracle.source", faults);
     copy_file_name(p->oracle_ptx, in.ptx, "$.oracle.ptx", faults);
     size_t outputs = 0;

@@ -111,6 +111,21 @@ static void add_tensor(const struct problem *p, const struct workload *w, size_t
     buf_addf(out, "] | %s |\n", t->description);
 }
 
+static void add_strict(const struct problem *p, struct buf *out)
+{
+    const char *between = " The error beyond rounding, relative in the L2 norm, should stay below";
+    bool any = false;
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        if (!(p->tensors[i].strict_excess > 0))
+            continue;
+        buf_addf(out, "%s %g in `%s`", any ? "," : between, p->tensors[i].strict_excess,
+                 p->tensors[i].name);
+        any = true;
+    }
+    if (any)
+        buf_adds(out, ": accumulate in 32 bits.");
+}
+
 void prompt_problem(const struct problem *p, const struct workload *w, int num_sms, struct buf *out)
 {
     const char *text = json_string_value(json_object_get(p->document, "description"));
@@ -131,12 +146,7 @@ void prompt_problem(const struct problem *p, const struct workload *w, int num_s
              "element fails the kernel, NaN and infinity too.",
              (double)problem_flops(p, w) / 1e9, (double)problem_bytes(p, w) / 1e6, p->atol,
              p->rtol);
-    if (p->strict_excess > 0)
-        buf_addf(out,
-                 " The error beyond rounding, relative in the L2 norm, should stay below %g: "
-                 "accumulate in "
-                 "32 bits.",
-                 p->strict_excess);
+    add_strict(p, out);
     buf_adds(
         out,
         " Inputs are drawn anew, outputs are poisoned before each launch; the answer is compared "

@@ -44,7 +44,7 @@ void tensors_draw_inputs(struct tensors *t, const struct workload *w, const stru
 {
     for (size_t i = 0; i < t->problem->tensor_count; i++) {
         int64_t shape[LIMIT_DIMS], n = problem_shape(t->problem, w, i, shape);
-        if (t->problem->tensors[i].role == TENSOR_INPUT)
+        if (t->problem->tensors[i].role == TENSOR_INPUT && !t->problem->tensors[i].derived)
             inputs_fill(seed, d, (unsigned)i, t->problem->tensors[i].dtype, t->data[i], n);
     }
 }
@@ -106,7 +106,7 @@ struct compare_task tensors_task(const struct tensors *got, const struct tensors
         .name = def->name, .dtype = def->dtype, .output = got->data[i],
         .oracle_dtype = def->oracle_dtype, .oracle = want->data[i],
         .ndim = def->ndim, .shape = shape,
-        .rule = {.atol = p->atol, .rtol = p->rtol, .excess_max = p->strict_excess,
+        .rule = {.atol = p->atol, .rtol = p->rtol, .excess_max = def->strict_excess,
                  .exact = d->exact},
     };
 }

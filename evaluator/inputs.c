@@ -88,11 +88,22 @@ const float *inputs_normal_table(void)
     return normal_table;
 }
 
+/* The words of eight elements; `stream`: 0, SPIKE_WHETHER or SPIKE_SIZE. */
+static void draw_block(struct seed s, unsigned tensor, uint32_t stream, uint64_t block,
+                       uint16_t words[BLOCK_ELEMENTS])
+{
+    uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)s.high,
+                     (uint32_t)(s.high >> 32) ^ tensor ^ stream};
+    philox(c, (uint32_t)s.low, (uint32_t)(s.low >> 32));
+    for (int j = 0; j < BLOCK_ELEMENTS; j++)
+        words[j] = (uint16_t)(c[j / 2] >> (16 * (j % 2)));
+}
+
 static double value_of(const struct distribution *d, uint32_t u)
 {
-    if (d->kind == DISTRIBUTION_NORMAL)
-        return d->mean + d->deviation * (double)normal_table[u];
-    return (double)(d->low + (u * (d->high - d->low + 1) >> 16));
+    if (d->kind == DISTRIBUTION_INTEGERS)
+        return (double)(d->low + (u * (d->high - d->low + 1) >> 16));
+    return d->mean + d->deviation * (double)normal_table[u];
 }
 
 void inputs_fill_range(struct seed s, const struct distribution *d, unsigned tensor, enum dtype t,
@@ -101,11 +112,19 @@ void inputs_fill_range(struct seed s, const struct distribution *d, unsigned ten
     inputs_normal_table();
     for (int64_t done = 0; done < n; done += BLOCK_ELEMENTS) {
         uint64_t block = (uint64_t)(first + done) / BLOCK_ELEMENTS;
-        uint32_t c[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)s.high,
-                         (uint32_t)(s.high >> 32) ^ tensor};
-        philox(c, (uint32_t)s.low, (uint32_t)(s.low >> 32));
-        for (int64_t j = 0; j < BLOCK_ELEMENTS && done + j < n; j++)
-            dtype_store(t, out, (size_t)(done + j), value_of(d, c[j / 2] >> (16 * (j % 2)) & 0xffff));
+        uint16_t words[BLOCK_ELEMENTS], whether[BLOCK_ELEMENTS], size[BLOCK_ELEMENTS];
+        bool spiky = d->kind == DISTRIBUTION_SPIKY;
+        draw_block(s, tensor, 0, block, words);
+        if (spiky) {
+            draw_block(s, tensor, SPIKE_WHETHER, block, whether);
+            draw_block(s, tensor, SPIKE_SIZE, block, size);
+        }
+        for (int64_t j = 0; j < BLOCK_ELEMENTS && done + j < n; j++) {
+            double v = value_of(d, words[j]);
+            if (spiky && whether[j] < d->spikes)
+                v += d->spike_deviation * (double)normal_table[size[j]];
+            dtype_store(t, out, (size_t)(done + j), v);
+        }
     }
 }
 

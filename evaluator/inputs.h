@@ -10,8 +10,14 @@
  *   normal    mean + deviation * q[u], where q is a table of the 65,536 quantiles of N(0, 1) at
  *             (u + 1/2) / 65,536, each rounded to bf16 (so |q| <= 4.3): no logarithm, no cosine,
  *             nothing that two devices could round differently; a GPU is given the table.
+ *   spiky     normal, plus spike_deviation * q[z] where w < spikes: 66 spikes in 65,536 elements are
+ *             the paper's 0.001, a spike_deviation of 10 its N(0, 100). The words w come from another
+ *             block with the counter's last word xored with SPIKE_WHETHER, the words z from a third
+ *             one, xored with SPIKE_SIZE; all three serve the same eight elements.
  *   integers  low + (u * (high - low + 1) >> 16): uniform. With bf16 inputs in [-16, 16] the fp32
  *             sums of their products are exact, fp16 sums are not.
+ * Products and sums are doubles, each rounded on its own, mean + deviation * q first; the value is
+ * rounded to the tensor's type at last. A derived input is nobody's draw: it has no words.
  */
 #ifndef EVALUATOR_INPUTS_H
 #define EVALUATOR_INPUTS_H
@@ -23,6 +29,9 @@
 #include "core/problem.h"
 
 enum { SEED_BYTES = 16, SEED_TEXT = 33, POISON_BYTE = 0xff, NORMAL_TABLE = 65536 };
+
+#define SPIKE_WHETHER UINT32_C(0x80000000)
+#define SPIKE_SIZE UINT32_C(0x40000000)
 
 struct seed {
     uint64_t high, low;

@@ -201,7 +201,7 @@ struct compare_task keeper_task_compare(const struct keeper_task *t, size_t i,
         .shape = shape,
         .rule = {.atol = p->atol,
                  .rtol = p->rtol,
-                 .excess_max = p->strict_excess,
+                 .excess_max = def->strict_excess,
                  .exact = d->exact},
     };
 }

@@ -137,7 +137,7 @@ static bool compare_pairs(struct pairs *p, const struct distribution *d, struct 
     r.hint_count = 0; /* they speak of rows and columns */
     check_tally_output(tally, &task, &r, d, " that the sampled CTAs wrote", list);
     name_places(p, &r, json_array_get(list, json_array_size(list) - 1));
-    if (r.paper && problem->strict_excess > 0 && r.excess > problem->strict_excess)
+    if (r.paper && def->strict_excess > 0 && r.excess > def->strict_excess)
         tally->flags |= FLAG_loose;
     return true;
 }

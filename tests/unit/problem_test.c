@@ -20,7 +20,7 @@ static void gemm(void **state)
     assert_int_equal(problem_shape(p, p->cpu_workload, 2, shape), 512 * 512);
     assert_int_equal(problem_flops(p, p->paper_workload), INT64_C(601295421440));
     assert_int_equal(problem_bytes(p, p->cpu_workload), 2 * (2 * 512 * 256 + 512 * 512));
-    assert_true(p->atol == 1e-2 && p->rtol == 1e-2 && p->strict_excess == 4e-4);
+    assert_true(p->atol == 1e-2 && p->rtol == 1e-2 && p->tensors[2].strict_excess == 4e-4);
     assert_int_equal(p->distribution_count, 2);
     assert_true(p->distributions[1].exact && p->distributions[1].low == -16);
     assert_string_equal(p->redraw, "gemm_rows");
