@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Each problem's oracle.ptx is its oracle.cu, compiled: compiles again where NVRTC 13.0 is
- * installed and compares every byte. After a change of oracle.cu: PTXBENCH_WRITE=1 oracle_test
- * writes the new PTX. */
+/* The PTX of each problem's oracle is its source, compiled: compiles again where NVRTC 13.0 is
+ * installed and compares every byte. After a change of the source: PTXBENCH_WRITE=1 oracle_test
+ * writes the new PTX. Problems may share an oracle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +16,9 @@
 #include "core/util.h"
 #include "evaluator/compile.h"
 
-static const char header[] = "// SPDX-License-Identifier: Apache-2.0\n"
-                             "// Made from oracle.cu by tests/unit/oracle_test.c; do not edit.\n";
+#define HEADER                                                                                     \
+    "// SPDX-License-Identifier: Apache-2.0\n"                                                     \
+    "// Made from %s by tests/unit/oracle_test.c; do not edit.\n"
 
 static struct registry registry;
 
@@ -58,7 +59,8 @@ static void check_problem(const struct problem *p, const struct arch *arch)
     if (made.verdict != VERDICT_PASSED)
         fail_msg("%s: %s\n%s", p->name, made.detail, made.log.data ? made.log.data : "");
     buf_init(&fresh, LIMIT_PTX);
-    buf_adds(&fresh, header);
+    const char *slash = strrchr(p->oracle_source, '/');
+    buf_addf(&fresh, HEADER, slash ? slash + 1 : p->oracle_source);
     buf_add(&fresh, made.ptx.data, made.ptx.len);
     if (getenv("PTXBENCH_WRITE"))
         write_ptx(p, &fresh);
