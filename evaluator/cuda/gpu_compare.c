@@ -5,10 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/util.h"
 #include "evaluator/compare_hints.h"
 #include "evaluator/compare_parts.h"
 
-enum { FIT_WARPS = 4096 };
+enum {
+    FIT_WARPS = 4096,
+    /* Blocks of the kernels that go over all rows: some per multiprocessor. */
+    TOTALS_MAX = 2048,
+    WORSTS_MAX = 264,
+};
 
 /* What the device measures of a row: struct row of kernels.cu. */
 struct gpu_row {
@@ -18,14 +24,53 @@ struct gpu_row {
     double max_abs, max_rel;
 };
 
+/* The worst of some rows: struct worst of kernels.cu. */
+struct gpu_worst {
+    double excess;
+    int64_t row; /* -1: there are none */
+    struct compare_sums sum;
+};
+
 /* struct comparison of kernels.cu */
 struct comparison {
     CUdeviceptr output, oracle;
     int32_t dtype, oracle_dtype;
     int64_t matrices, height, width;
     double atol, rtol;
-    CUdeviceptr rows, tiles;
+    CUdeviceptr rows, tiles, totals, worsts, lows;
+    int64_t total_count, worst_count;
 };
+
+/* How the memory of a comparison is laid out; up to `rows` it is always read. */
+struct layout {
+    int64_t total_count, worst_count;
+    size_t totals, worsts, lows, tiles, rows, end;
+};
+
+static int64_t blocks_for(int64_t threads, int64_t most)
+{
+    int64_t blocks = (threads + KERNELS_THREADS - 1) / KERNELS_THREADS;
+    return blocks < most ? blocks : most;
+}
+
+static struct layout lay_out(const struct compare_parts *p)
+{
+    struct layout l = {.total_count = blocks_for(p->row_count * KERNELS_LANES, TOTALS_MAX),
+                       .worst_count = blocks_for(p->row_count, WORSTS_MAX)};
+    l.worsts = l.totals + (size_t)l.total_count * sizeof(struct gpu_row);
+    l.lows = l.worsts + (size_t)l.worst_count * sizeof(struct gpu_worst);
+    l.tiles = l.lows + (size_t)l.worst_count * sizeof(int64_t);
+    l.rows = l.tiles + (size_t)p->tile_count * sizeof(struct compare_sums);
+    l.end = l.rows + (size_t)p->row_count * sizeof(struct gpu_row);
+    return l;
+}
+
+size_t gpu_comparer_bytes(const struct compare_task *task)
+{
+    struct compare_parts p;
+    compare_parts_measure(&p, task);
+    return lay_out(&p).end;
+}
 
 enum err gpu_comparer_open(struct gpu_comparer *c, const struct kernels *k, struct fault *f)
 {
@@ -45,7 +90,7 @@ static void drop_sums(struct gpu_comparer *c)
         cu.MemFreeHost(c->here);
     c->sums = 0;
     c->here = NULL;
-    c->room = 0;
+    c->room = c->room_here = 0;
 }
 
 void gpu_comparer_close(struct gpu_comparer *c)
@@ -58,15 +103,17 @@ void gpu_comparer_close(struct gpu_comparer *c)
     *c = (struct gpu_comparer){0};
 }
 
-static enum err make_room(struct gpu_comparer *c, size_t bytes, struct fault *f)
+static enum err make_room(struct gpu_comparer *c, size_t bytes, size_t bytes_here, struct fault *f)
 {
-    if (bytes <= c->room)
+    if (bytes <= c->room && bytes_here <= c->room_here)
         return ERR_NONE;
     drop_sums(c);
     CUresult r = cu.MemAlloc(&c->sums, bytes);
-    r = r ? r : cu.MemHostAlloc(&c->here, bytes, 0);
-    if (r == CUDA_SUCCESS)
+    r = r ? r : cu.MemHostAlloc(&c->here, bytes_here, 0);
+    if (r == CUDA_SUCCESS) {
         c->room = bytes;
+        c->room_here = bytes_here;
+    }
     return driver_check(r, f, "allocate sums of a comparison");
 }
 
@@ -78,65 +125,90 @@ static int64_t elements_of(const struct compare_task *task)
     return elements;
 }
 
+static enum err queue_kernels(const struct gpu_comparer *c, const struct compare_parts *p,
+                              struct comparison *what, struct fault *f)
+{
+    const struct {
+        enum kernel kernel;
+        int64_t threads;
+    } queue[] = {
+        {KERNEL_compare_rows, what->total_count * KERNELS_THREADS},
+        {KERNEL_compare_tiles, p->tile_count * KERNELS_LANES},
+        {KERNEL_rate_rows, what->worst_count * KERNELS_THREADS},
+        {KERNEL_count_low_rows, what->worst_count * KERNELS_THREADS},
+    };
+    enum err e = ERR_NONE;
+    for (size_t i = 0; i < COUNT_OF(queue) && e == ERR_NONE; i++)
+        e = kernels_launch(&c->kernels, queue[i].kernel, queue[i].threads, what, f);
+    return e;
+}
+
 enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *task,
                             CUdeviceptr output, CUdeviceptr oracle, struct fault *f)
 {
     struct compare_parts p;
     compare_parts_measure(&p, task);
-    size_t row_bytes = (size_t)p.row_count * sizeof(struct gpu_row);
-    size_t bytes = row_bytes + (size_t)p.tile_count * sizeof(struct compare_sums);
-    enum err e = make_room(c, bytes, f);
+    struct layout l = lay_out(&p);
+    enum err e = make_room(c, l.end, l.rows, f);
     if (e != ERR_NONE)
         return e;
     c->task = *task;
     c->output = output;
     c->oracle = oracle;
-    c->rows = p.row_count;
-    c->tiles = p.tile_count;
-    struct comparison what = {output,
-                              oracle,
-                              (int32_t)task->dtype,
-                              (int32_t)task->oracle_dtype,
-                              p.matrices,
-                              p.height,
-                              p.width,
-                              task->rule.atol,
-                              task->rule.rtol,
-                              c->sums,
-                              c->sums + row_bytes};
-    e = kernels_launch(&c->kernels, KERNEL_compare_rows, p.row_count * KERNELS_LANES, &what, f);
-    if (e == ERR_NONE)
-        e = kernels_launch(&c->kernels, KERNEL_compare_tiles, p.tile_count * KERNELS_LANES, &what,
-                           f);
+    struct comparison what = {
+        .output = output,
+        .oracle = oracle,
+        .dtype = (int32_t)task->dtype,
+        .oracle_dtype = (int32_t)task->oracle_dtype,
+        .matrices = p.matrices,
+        .height = p.height,
+        .width = p.width,
+        .atol = task->rule.atol,
+        .rtol = task->rule.rtol,
+        .rows = c->sums + l.rows,
+        .tiles = c->sums + l.tiles,
+        .totals = c->sums + l.totals,
+        .worsts = c->sums + l.worsts,
+        .lows = c->sums + l.lows,
+        .total_count = l.total_count,
+        .worst_count = l.worst_count,
+    };
+    e = queue_kernels(c, &p, &what, f);
     return e == ERR_NONE
-               ? driver_check(cu.MemcpyDtoHAsync(c->here, c->sums, bytes, c->kernels.stream), f,
+               ? driver_check(cu.MemcpyDtoHAsync(c->here, c->sums, l.rows, c->kernels.stream), f,
                               "read the sums of a comparison")
                : e;
 }
 
-static void take_row(const struct gpu_row *row, int64_t at, struct compare_parts *p,
-                     struct compare_result *r)
+/* Sums and counts of one row, or of many. */
+static void take_totals(const struct gpu_row *row, struct compare_parts *p,
+                        struct compare_result *r)
 {
-    p->rows[at] = row->sum;
     p->all.error += row->sum.error;
     p->all.rounding += row->sum.rounding;
     p->all.reference += row->sum.reference;
     p->all.n += row->sum.n;
+    r->bad += row->bad;
     r->nan += row->nan;
     r->inf += row->inf;
     r->unwritten += row->unwritten;
     r->mismatches += row->mismatches;
     r->max_abs = fmax(r->max_abs, row->max_abs);
     r->max_rel = fmax(r->max_rel, row->max_rel);
+}
+
+/* Where the bad elements of a row are; rows come in order. */
+static void take_bad(const struct gpu_row *row, int64_t at, const struct compare_parts *p,
+                     struct compare_result *r)
+{
     if (!row->bad)
         return;
-    if (!r->bad) {
+    if (r->first_bad < 0) {
         r->first_bad = at * p->width + row->first_bad;
         r->bad_low[0] = at;
         r->bad_low[1] = row->first_bad;
         r->bad_high[1] = row->last_bad;
     }
-    r->bad += row->bad;
     r->bad_high[0] = at;
     r->bad_low[1] = row->first_bad < r->bad_low[1] ? row->first_bad : r->bad_low[1];
     r->bad_high[1] = row->last_bad > r->bad_high[1] ? row->last_bad : r->bad_high[1];
@@ -188,7 +260,7 @@ static void fit_there(void *arg, bool transpose, struct compare_fit *out)
                            0};
     size_t bytes = FIT_WARPS * sizeof(*out);
     if (call->e == ERR_NONE)
-        call->e = make_room(c, bytes, call->fault);
+        call->e = make_room(c, bytes, bytes, call->fault);
     what.fits = c->sums;
     if (call->e == ERR_NONE)
         call->e = kernels_launch(&c->kernels, KERNEL_fit_tensor, FIT_WARPS * KERNELS_LANES, &what,
@@ -211,23 +283,82 @@ static void fit_there(void *arg, bool transpose, struct compare_fit *out)
     }
 }
 
+/* All rows from the device, for who has to look at each of them. */
+static enum err read_rows(const struct gpu_comparer *c, const struct layout *l,
+                          struct compare_parts *p, struct compare_result *r, struct fault *f)
+{
+    size_t bytes = l->end - l->rows;
+    struct gpu_row *rows = malloc(bytes + 1);
+    if (!rows)
+        return fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
+    enum err e = driver_check(cu.MemcpyDtoH(rows, c->sums + l->rows, bytes), f,
+                              "read the rows of a comparison");
+    for (int64_t i = 0; i < p->row_count && e == ERR_NONE; i++) {
+        p->rows[i] = rows[i].sum;
+        take_bad(&rows[i], i, p, r);
+    }
+    free(rows);
+    return e;
+}
+
+/* The worst of all rows, and how many have less than a quarter of its excess. */
+static struct gpu_worst find_worst(const struct gpu_comparer *c, const struct layout *l,
+                                   int64_t *low)
+{
+    const struct gpu_worst *worsts = (const void *)((const char *)c->here + l->worsts);
+    const int64_t *lows = (const void *)((const char *)c->here + l->lows);
+    struct gpu_worst worst = worsts[0];
+    *low = 0;
+    for (int64_t i = 0; i < l->worst_count; i++) {
+        bool worse = worsts[i].excess > worst.excess ||
+                     (worsts[i].excess >= worst.excess && worsts[i].row < worst.row);
+        worst = worse && worsts[i].row >= 0 ? worsts[i] : worst;
+        *low += lows[i];
+    }
+    return worst;
+}
+
+/* Where no element is bad and no row by the strict rule, the worst row alone is judged in the place
+ * of all. A row is bad if its excess is over the bound and over 4 x their median, the value at rows
+ * / 2 when sorted: that is under a quarter of the worst iff more than rows / 2 of them are. */
+static enum err judge(const struct gpu_comparer *c, struct compare_parts *p, const struct layout *l,
+                      struct compare_result *out, struct fault *f)
+{
+    int64_t low, rows = p->row_count;
+    struct gpu_worst worst = find_worst(c, l, &low);
+    bool clean = !out->bad && (worst.excess <= c->task.rule.excess_max || low <= rows / 2);
+    enum err e = ERR_NONE;
+    if (clean) {
+        p->rows[0] = worst.sum;
+        p->row_count = 1;
+    } else {
+        e = read_rows(c, l, p, out, f);
+    }
+    if (e == ERR_NONE && !compare_judge(&c->task, p, out))
+        e = fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
+    out->rows = rows;
+    out->worst_row.row = clean ? worst.row : out->worst_row.row;
+    return e;
+}
+
 enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *out, struct fault *f)
 {
     *out = (struct compare_result){.elements = elements_of(&c->task), .first_bad = -1};
     struct compare_parts p;
     bool room = compare_parts_init(&p, &c->task);
+    struct layout l = lay_out(&p);
     enum err e =
         driver_check(cu.StreamSynchronize(c->kernels.stream), f, "compare %s", c->task.name);
-    if (e == ERR_NONE && room) {
-        const struct gpu_row *rows = c->here;
-        for (int64_t i = 0; i < c->rows; i++)
-            take_row(&rows[i], i, &p, out);
-        memcpy(p.tiles, rows + c->rows, (size_t)c->tiles * sizeof(*p.tiles));
-        room = compare_judge(&c->task, &p, out);
-    }
-    compare_parts_release(&p);
     if (e == ERR_NONE && !room)
         e = fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
+    if (e == ERR_NONE) {
+        const struct gpu_row *totals = c->here;
+        for (int64_t i = 0; i < l.total_count; i++)
+            take_totals(&totals[i], &p, out);
+        memcpy(p.tiles, (const char *)c->here + l.tiles, (size_t)p.tile_count * sizeof(*p.tiles));
+        e = judge(c, &p, &l, out, f);
+    }
+    compare_parts_release(&p);
     if (e == ERR_NONE && out->bad)
         e = read_element(c->task.dtype, c->output, out->first_bad, &out->got, f);
     if (e == ERR_NONE && out->bad)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compare() of evaluator/compare.h for tensors on the device: what it measures is measured there
  * and judged here by the same code. Counts and maxima are those of compare() bit for bit; sums run
- * in another order and can differ in the last bits. Nothing of the tensors is copied here.
+ * in another order and can differ in the last bits. Nothing of the tensors is copied here, and what
+ * there is to know of each row only where an element or a row is bad: attention has a million rows.
  *
  * A comparer has a stream of its own, so that several compare at the same time:
  *
@@ -16,14 +17,16 @@
 
 struct gpu_comparer {
     struct kernels kernels; /* with the comparer's stream; what is queued there runs before */
-    CUdeviceptr sums;       /* of rows and tiles, one after the other … */
-    void *here;             /* … and a copy in pinned memory */
-    size_t room;            /* bytes of both */
+    CUdeviceptr sums;       /* what is always read, then the rows … */
+    void *here;             /* … and a copy of the former in pinned memory */
+    size_t room, room_here; /* bytes of both */
     /* The comparison that was begun. */
     struct compare_task task;
     CUdeviceptr output, oracle;
-    int64_t rows, tiles;
 };
+
+/* Bytes of device memory that a comparison takes. */
+size_t gpu_comparer_bytes(const struct compare_task *task);
 
 enum err gpu_comparer_open(struct gpu_comparer *c, const struct kernels *k, struct fault *f);
 void gpu_comparer_close(struct gpu_comparer *c);

@@ -10,7 +10,7 @@
 int64_t admit_bytes(const struct admit_sizes *s, int slots)
 {
     return (slots + 1) * (s->inputs + 2 * s->outputs) + s->bases * (s->inputs + s->answers) +
-           s->lanes * s->answers;
+           s->lanes * s->lane;
 }
 
 int admit_slots(const struct admit_sizes *s, int64_t budget)

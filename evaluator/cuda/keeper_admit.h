@@ -14,7 +14,8 @@ struct admit_sizes {
     int64_t inputs, outputs; /* of one slot */
     int64_t answers;         /* the oracle's outputs */
     int bases;               /* inputs and answers each */
-    int lanes;               /* redrawn answers that are compared at a time */
+    int64_t lane;            /* one redrawn answer and the sums of its comparison */
+    int lanes;               /* how many are compared at a time */
 };
 
 /* Bytes with `slots` slots, and one more for checks and warm-up: inputs, the candidate's outputs

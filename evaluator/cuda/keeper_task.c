@@ -14,14 +14,42 @@ static size_t base_bytes(const struct problem *p, const struct workload *w, size
     return (size_t)n * dtype_bytes(t);
 }
 
-static size_t largest_answer(const struct keeper_task *t)
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t largest_answer(const struct problem *p, const struct workload *w)
 {
     size_t largest = 0;
-    for (size_t i = 0; i < t->problem->tensor_count; i++) {
-        size_t n = is_output(t->problem, i) ? base_bytes(t->problem, t->workload, i) : 0;
-        largest = n > largest ? n : largest;
-    }
+    for (size_t i = 0; i < p->tensor_count; i++)
+        largest = larger(largest, is_output(p, i) ? base_bytes(p, w, i) : 0);
     return largest;
+}
+
+/* A comparison as far as its size goes. */
+static struct compare_task compare_shape(const struct problem *p, const struct workload *w,
+                                         size_t i, int64_t shape[LIMIT_DIMS])
+{
+    const struct tensor_def *def = &p->tensors[i];
+    problem_shape(p, w, i, shape);
+    return (struct compare_task){.name = def->name,
+                                 .dtype = def->dtype,
+                                 .oracle_dtype = def->oracle_dtype,
+                                 .ndim = def->ndim,
+                                 .shape = shape};
+}
+
+/* Of device memory. */
+static size_t lane_bytes(const struct problem *p, const struct workload *w)
+{
+    size_t sums = 0;
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        int64_t shape[LIMIT_DIMS];
+        struct compare_task task = compare_shape(p, w, i, shape);
+        sums = larger(sums, is_output(p, i) ? gpu_comparer_bytes(&task) : 0);
+    }
+    return largest_answer(p, w) + sums;
 }
 
 void keeper_task_sizes(const struct keeper_gpu *g, const struct problem *p,
@@ -32,6 +60,7 @@ void keeper_task_sizes(const struct keeper_gpu *g, const struct problem *p,
     *out = (struct admit_sizes){.inputs = slot_shape_bytes(&shape, TENSOR_INPUT),
                                 .outputs = slot_shape_bytes(&shape, TENSOR_OUTPUT),
                                 .bases = TASK_RING + (int)p->distribution_count - 1,
+                                .lane = (int64_t)lane_bytes(p, w),
                                 .lanes = TASK_LANES};
     for (size_t i = 0; i < p->tensor_count; i++)
         if (is_output(p, i))
@@ -57,13 +86,14 @@ static enum err lanes_new(struct keeper_task *t, struct fault *f)
     for (size_t i = 0; i < TASK_LANES && e == ERR_NONE; i++) {
         e = gpu_comparer_open(&t->lanes[i].comparer, &t->gpu->kernels, f);
         if (e == ERR_NONE)
-            e = driver_check(cu.MemAlloc(&t->lanes[i].answer, largest_answer(t)), f,
-                             "allocate room for an answer");
+            e = driver_check(
+                cu.MemAlloc(&t->lanes[i].answer, largest_answer(t->problem, t->workload)), f,
+                "allocate room for an answer");
     }
     return e;
 }
 
-/* Queues: fresh inputs, and the oracle's answer to them. */
+/* Queues: fresh inputs, those that the oracle derives from them, and its answer to all. */
 static enum err base_draw(struct keeper_task *t, struct task_base *b, struct fault *f)
 {
     const struct problem *p = t->problem;
@@ -71,7 +101,7 @@ static enum err base_draw(struct keeper_task *t, struct task_base *b, struct fau
     b->seed = seed_draw();
     for (size_t i = 0; i < p->tensor_count && e == ERR_NONE; i++) {
         int64_t shape[LIMIT_DIMS], n = problem_shape(p, t->workload, i, shape);
-        if (!is_output(p, i))
+        if (!is_output(p, i) && !p->tensors[i].derived)
             e = kernels_fill(&t->gpu->kernels, b->seed, b->distribution, (unsigned)i,
                              p->tensors[i].dtype, b->tensors[i], n, f);
         else
@@ -191,19 +221,12 @@ struct compare_task keeper_task_compare(const struct keeper_task *t, size_t i,
                                         const struct distribution *d, int64_t shape[LIMIT_DIMS])
 {
     const struct problem *p = t->problem;
-    const struct tensor_def *def = &p->tensors[i];
-    problem_shape(p, t->workload, i, shape);
-    return (struct compare_task){
-        .name = def->name,
-        .dtype = def->dtype,
-        .oracle_dtype = def->oracle_dtype,
-        .ndim = def->ndim,
-        .shape = shape,
-        .rule = {.atol = p->atol,
-                 .rtol = p->rtol,
-                 .excess_max = def->strict_excess,
-                 .exact = d->exact},
-    };
+    struct compare_task task = compare_shape(p, t->workload, i, shape);
+    task.rule = (struct compare_rule){.atol = p->atol,
+                                      .rtol = p->rtol,
+                                      .excess_max = p->tensors[i].strict_excess,
+                                      .exact = d->exact};
+    return task;
 }
 
 enum err keeper_task_copy_inputs(const struct keeper_task *t, const struct task_base *b,

@@ -8,10 +8,18 @@
 #include "core/util.h"
 #include "evaluator/compile.h"
 
-enum { THREADS = 256, BLOCKS_MAX = 1 << 16, KERNELS_SOURCE = 256 * KIB };
+enum {
+    THREADS = KERNELS_THREADS,
+    BLOCKS_MAX = 1 << 16,
+    KERNELS_SOURCE = 256 * KIB,
+    PIECE = 16, /* bytes that a redraw moves at once */
+    PART_BYTES = 32 * KIB,
+};
 
 _Static_assert(DTYPE_f64 == 0 && DTYPE_f32 == 1 && DTYPE_f16 == 2 && DTYPE_bf16 == 3,
                "kernels.cu numbers the types like this");
+_Static_assert(DISTRIBUTION_NORMAL == 0 && DISTRIBUTION_INTEGERS == 1 && DISTRIBUTION_SPIKY == 2,
+               "and the kinds of inputs");
 
 static const char *const names[KERNEL_COUNT + 1] = {
 #define KERNEL(name) #name,
@@ -123,45 +131,72 @@ enum err kernels_fill(const struct kernels *k, struct seed s, const struct distr
         int64_t n;
         uint64_t seed_high, seed_low;
         uint32_t tensor;
-        int32_t dtype, integers;
+        int32_t dtype, kind;
         double mean, deviation;
         int64_t low, span;
+        double spike_deviation;
+        int64_t spikes;
         CUdeviceptr quantiles;
-    } fill = {out,
-              n,
-              s.high,
-              s.low,
-              tensor,
-              (int32_t)t,
-              d->kind == DISTRIBUTION_INTEGERS,
-              d->mean,
-              d->deviation,
-              d->low,
-              d->high - d->low + 1,
-              k->quantiles};
+    } fill = {.out = out,
+              .n = n,
+              .seed_high = s.high,
+              .seed_low = s.low,
+              .tensor = tensor,
+              .dtype = (int32_t)t,
+              .kind = (int32_t)d->kind,
+              .mean = d->mean,
+              .deviation = d->deviation,
+              .low = d->low,
+              .span = d->high - d->low + 1,
+              .spike_deviation = d->spike_deviation,
+              .spikes = d->spikes,
+              .quantiles = k->quantiles};
     return kernels_launch(k, KERNEL_fill_tensor, (n + 7) / 8, &fill, f);
 }
 
-enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, CUdeviceptr in,
-                        int64_t rows, int64_t columns, uint64_t row_key, uint64_t column_key,
-                        struct fault *f)
+/* A row is shared by so many blocks that each has about PART_BYTES of it. */
+static int parts_of(int64_t row_bytes)
 {
+    return (int)(row_bytes / PART_BYTES < 1 ? 1 : row_bytes / PART_BYTES);
+}
+
+enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, CUdeviceptr in,
+                        const struct kernels_moves *m, struct fault *f)
+{
+    int64_t bytes = (int64_t)dtype_bytes(t), period_bytes = m->period * bytes;
     struct { /* struct redraw of kernels.cu */
         CUdeviceptr out, in;
         int64_t rows, columns;
-        int32_t element_bytes;
         uint64_t row_key;
         CUdeviceptr columns_from;
+        int64_t period;
+        int32_t element_bytes, parts, row_signs, whole;
     } redraw = {
-        out, in, rows, columns, (int32_t)dtype_bytes(t), row_key, column_key ? k->places : 0};
+        .out = out,
+        .in = in,
+        .rows = m->rows,
+        .columns = m->columns,
+        .row_key = m->row_key,
+        .columns_from = m->column_key ? k->places : 0,
+        .period = m->period,
+        .element_bytes = (int32_t)bytes,
+        .parts = parts_of(m->columns * bytes),
+        .row_signs = m->row_signs,
+        .whole = !(m->column_key && m->columns_move) && period_bytes % PIECE == 0,
+    };
     CUdeviceptr places = k->places;
-    void *placing[] = {&places, &columns, &column_key};
+    int64_t period = m->period;
+    uint64_t key = m->column_key;
+    int32_t move = m->columns_move;
+    void *placing[] = {&places, &period, &key, &move};
     enum err e = ERR_NONE;
-    if (column_key && columns > KERNELS_COLUMNS)
-        return fault_set(f, ERR_UNAVAILABLE, "cannot redraw %lld columns", (long long)columns);
-    if (column_key)
-        e = launch(k, KERNEL_place_columns, columns, placing, f);
-    return e == ERR_NONE ? kernels_launch(k, KERNEL_redraw_tensor, rows * THREADS, &redraw, f) : e;
+    if (key && period > KERNELS_COLUMNS)
+        return fault_set(f, ERR_UNAVAILABLE, "cannot redraw %lld columns", (long long)period);
+    if (key)
+        e = launch(k, KERNEL_place_columns, period, placing, f);
+    return e == ERR_NONE ? kernels_launch(k, KERNEL_redraw_tensor,
+                                          redraw.rows * redraw.parts * KERNELS_THREADS, &redraw, f)
+                         : e;
 }
 
 enum err kernels_clear_counts(const struct kernels *k, struct fault *f)

@@ -95,11 +95,16 @@ struct fill {
     i64 n;
     u64 seed_high, seed_low;
     u32 tensor;
-    int dtype, integers;      // else normal
-    double mean, deviation;   // normal
+    int dtype, kind;          // enum distribution_kind
+    double mean, deviation;   // normal and spiky
     i64 low, span;            // integers
+    double spike_deviation;   // spiky …
+    i64 spikes;
     const float *quantiles;   // 65,536 of N(0, 1)
 };
+
+enum { NORMAL, INTEGERS, SPIKY };
+enum : u32 { SPIKE_WHETHER = 0x80000000u, SPIKE_SIZE = 0x40000000u };
 
 static __device__ void philox(u32 c[4], u32 k0, u32 k1)
 {
@@ -112,9 +117,22 @@ static __device__ void philox(u32 c[4], u32 k0, u32 k1)
     }
 }
 
+// The words of eight elements, two in each of c[0 … 3].
+static __device__ void draw_block(const fill &f, u32 stream, i64 block, u32 c[4])
+{
+    c[0] = (u32)block, c[1] = (u32)(block >> 32), c[2] = (u32)f.seed_high;
+    c[3] = (u32)(f.seed_high >> 32) ^ f.tensor ^ stream;
+    philox(c, (u32)f.seed_low, (u32)(f.seed_low >> 32));
+}
+
+static __device__ u32 word_of(const u32 c[4], int j)
+{
+    return c[j / 2] >> (16 * (j % 2)) & 0xffff;
+}
+
 static __device__ double value_of(const fill &f, u32 u)
 {
-    if (f.integers)
+    if (f.kind == INTEGERS)
         return (double)(f.low + ((i64)u * f.span >> 16));
     return __dadd_rn(f.mean, __dmul_rn(f.deviation, (double)f.quantiles[u]));
 }
@@ -123,10 +141,18 @@ extern "C" __global__ void fill_tensor(fill f)
 {
     i64 blocks = (f.n + 7) / 8;
     for (i64 block = first_index(); block < blocks; block += index_step()) {
-        u32 c[4] = {(u32)block, (u32)(block >> 32), (u32)f.seed_high, (u32)(f.seed_high >> 32) ^ f.tensor};
-        philox(c, (u32)f.seed_low, (u32)(f.seed_low >> 32));
-        for (int j = 0; j < 8 && block * 8 + j < f.n; j++)
-            store(f.dtype, f.out, block * 8 + j, value_of(f, c[j / 2] >> (16 * (j % 2)) & 0xffff));
+        u32 words[4], whether[4], size[4];
+        draw_block(f, 0, block, words);
+        if (f.kind == SPIKY) {
+            draw_block(f, SPIKE_WHETHER, block, whether);
+            draw_block(f, SPIKE_SIZE, block, size);
+        }
+        for (int j = 0; j < 8 && block * 8 + j < f.n; j++) {
+            double v = value_of(f, word_of(words, j));
+            if (f.kind == SPIKY && word_of(whether, j) < f.spikes)
+                v = __dadd_rn(v, __dmul_rn(f.spike_deviation, (double)f.quantiles[word_of(size, j)]));
+            store(f.dtype, f.out, block * 8 + j, v);
+        }
     }
 }
 
@@ -136,9 +162,13 @@ struct redraw {
     void *out;
     const void *in;
     i64 rows, columns;
-    int element_bytes;   // 2, 4 or 8, of a float type: the sign is the top bit
-    u64 row_key;         // 0: rows stay where and as they are
-    const u32 *columns_from; // of place_columns; null: columns likewise
+    u64 row_key;             // 0: rows stay where they are
+    const u32 *columns_from; // of place_columns; null: columns stay where and as they are
+    i64 period;              // columns_from holds for so many columns, and again for those behind
+    int element_bytes;       // 2, 4 or 8, of a float type: the sign is the top bit
+    int parts;               // blocks that share a row
+    int row_signs;           // the row key also negates rows
+    int whole;               // no column moves, and every period is whole pieces of 16 bytes
 };
 
 static __device__ u32 mix(u64 key, u32 round, u32 v)
@@ -176,24 +206,38 @@ static __device__ bool is_negated(i64 i, u64 key)
     return key && (mix(key, 6, (u32)i) & 1);
 }
 
+enum : u32 { TOP = 1u << 31 };
+
 // Where each column comes from, its sign in the top bit.
-extern "C" __global__ void place_columns(u32 *from, i64 n, u64 key)
+extern "C" __global__ void place_columns(u32 *from, i64 n, u64 key, int move)
 {
     for (i64 i = first_index(); i < n; i += index_step())
-        from[i] = (u32)place_of(i, n, key) | (u32)is_negated(i, key) << 31;
+        from[i] = (u32)(move ? place_of(i, n, key) : i) | (u32)is_negated(i, key) << 31;
 }
 
-// A whole row, 16 bytes at a time. Both rows are aligned to that.
-static __device__ void copy_row(const redraw &r, i64 to, i64 from, bool negated)
+// The signs to flip in the 16 bytes of a row that begin with that column.
+static __device__ uint4 flips_of(const redraw &r, i64 column, bool negated)
 {
-    u32 flip = !negated ? 0 : r.element_bytes == 2 ? 0x80008000u : 0x80000000u;
-    u32 other = r.element_bytes == 8 ? 0 : flip; // the low half of 8 bytes has no sign
-    i64 pieces = r.columns * r.element_bytes / 16;
+    u32 row = negated ? TOP : 0, f[8];
+    const u32 *from = r.columns_from ? r.columns_from + (u32)column % (u32)r.period : nullptr;
+    for (int i = 0; i < 16 / r.element_bytes; i++)
+        f[i] = from ? (from[i] & TOP) ^ row : row;
+    if (r.element_bytes == 8)
+        return make_uint4(0, f[0], 0, f[1]); // the low half has no sign
+    if (r.element_bytes == 4)
+        return make_uint4(f[0], f[1], f[2], f[3]);
+    return make_uint4(f[1] | f[0] >> 16, f[3] | f[2] >> 16, f[5] | f[4] >> 16, f[7] | f[6] >> 16);
+}
+
+// A part of a row, 16 bytes at a time. Both tensors are aligned to that.
+static __device__ void copy_part(const redraw &r, i64 to, i64 from, bool negated, int part)
+{
+    i64 pieces = r.columns * r.element_bytes / 16, step = 16 / r.element_bytes;
     const uint4 *in = (const uint4 *)r.in + from * pieces;
     uint4 *out = (uint4 *)r.out + to * pieces;
-    for (i64 i = threadIdx.x; i < pieces; i += blockDim.x) {
-        uint4 v = in[i];
-        out[i] = make_uint4(v.x ^ other, v.y ^ flip, v.z ^ other, v.w ^ flip);
+    for (i64 i = pieces * part / r.parts + threadIdx.x; i < pieces * (part + 1) / r.parts; i += blockDim.x) {
+        uint4 v = in[i], flip = flips_of(r, i * step, negated);
+        out[i] = make_uint4(v.x ^ flip.x, v.y ^ flip.y, v.z ^ flip.z, v.w ^ flip.w);
     }
 }
 
@@ -207,21 +251,24 @@ static __device__ void move_element(const redraw &r, i64 to, i64 at, u64 flip)
         ((u16 *)r.out)[to] = ((const u16 *)r.in)[at] ^ (u16)(flip << 15);
 }
 
+static __device__ void move_part(const redraw &r, i64 to, i64 from, bool negated, int part)
+{
+    for (i64 i = r.columns * part / r.parts + threadIdx.x; i < r.columns * (part + 1) / r.parts; i += blockDim.x) {
+        i64 in = i % r.period;
+        u32 place = r.columns_from ? r.columns_from[in] : (u32)in;
+        move_element(r, to * r.columns + i, from * r.columns + i - in + (place & ~TOP), negated != place >> 31);
+    }
+}
+
 extern "C" __global__ void redraw_tensor(redraw r)
 {
-    bool whole = !r.columns_from && r.columns * r.element_bytes % 16 == 0;
-    for (i64 row = blockIdx.x; row < r.rows; row += gridDim.x) {
-        i64 from = place_of(row, r.rows, r.row_key);
-        bool negated = is_negated(row, r.row_key);
-        if (whole) {
-            copy_row(r, row, from, negated);
-            continue;
-        }
-        for (i64 column = threadIdx.x; column < r.columns; column += blockDim.x) {
-            u32 place = r.columns_from ? r.columns_from[column] : (u32)column;
-            move_element(r, row * r.columns + column, from * r.columns + (place & 0x7fffffffu),
-                         negated != place >> 31);
-        }
+    for (i64 at = blockIdx.x; at < r.rows * r.parts; at += gridDim.x) {
+        i64 row = at / r.parts, from = place_of(row, r.rows, r.row_key);
+        bool negated = r.row_signs && is_negated(row, r.row_key);
+        if (r.whole)
+            copy_part(r, row, from, negated, at % r.parts);
+        else
+            move_part(r, row, from, negated, at % r.parts);
     }
 }
 
@@ -275,14 +322,24 @@ struct row { // struct gpu_row
     double max_abs, max_rel;
 };
 
+struct worst { // struct gpu_worst
+    double excess;
+    i64 row; // -1: there are none
+    sums sum;
+};
+
 struct comparison {
     const void *output;
     const void *oracle;
     int dtype, oracle_dtype;
     i64 matrices, height, width;
     double atol, rtol;
-    row *rows;   // matrices * height
-    sums *tiles; // matrices * tiles down * tiles across
+    row *rows;     // matrices * height
+    sums *tiles;   // matrices * tiles down * tiles across
+    row *totals;   // one per block of compare_rows, over the rows that it sees
+    worst *worsts; // one per block of rate_rows
+    i64 *lows;     // one per block of count_low_rows
+    i64 total_count, worst_count;
 };
 
 static __device__ bool same(double a, double b)
@@ -363,10 +420,11 @@ static __device__ int lane()
     return threadIdx.x % LANES;
 }
 
-// What a lane sees of a row. COMMON: bf16 held against f64, which the compiler then knows.
-template <bool COMMON> static __device__ row row_of_lane(const comparison &c, i64 at)
+// What a lane sees of a row. T and Y: the types of the output and of the oracle, which the compiler then
+// knows; -1: any.
+template <int T, int Y> static __device__ row row_of_lane(const comparison &c, i64 at)
 {
-    const int t = COMMON ? BF16 : c.dtype, y_type = COMMON ? F64 : c.oracle_dtype;
+    const int t = T < 0 ? c.dtype : T, y_type = Y < 0 ? c.oracle_dtype : Y;
     row r = {};
     r.last_bad = -1;
     r.first_bad = c.width;
@@ -386,32 +444,74 @@ template <bool COMMON> static __device__ row row_of_lane(const comparison &c, i6
     return r;
 }
 
+static __device__ row row_of_warp(const comparison &c, i64 at)
+{
+    row r = c.dtype != BF16            ? row_of_lane<-1, -1>(c, at)
+            : c.oracle_dtype == F64    ? row_of_lane<BF16, F64>(c, at)
+            : c.oracle_dtype == F32    ? row_of_lane<BF16, F32>(c, at)
+                                       : row_of_lane<-1, -1>(c, at);
+    r.sum = sums_of_warp(r.sum);
+    r.bad = sum_of_warp(r.bad);
+    r.nan = sum_of_warp(r.nan);
+    r.inf = sum_of_warp(r.inf);
+    r.unwritten = sum_of_warp(r.unwritten);
+    r.mismatches = sum_of_warp(r.mismatches);
+    r.first_bad = -largest_of_warp(-r.first_bad);
+    r.last_bad = largest_of_warp(r.last_bad);
+    r.max_abs = largest_of_warp(r.max_abs);
+    r.max_rel = largest_of_warp(r.max_rel);
+    if (!r.bad)
+        r.first_bad = -1;
+    return r;
+}
+
+static __device__ void sums_join(sums &s, const sums &more)
+{
+    s.error = __dadd_rn(s.error, more.error);
+    s.rounding = __dadd_rn(s.rounding, more.rounding);
+    s.reference = __dadd_rn(s.reference, more.reference);
+    s.n += more.n;
+}
+
+// Less the columns of what is bad, which are of one row.
+static __device__ void row_join(row &r, const row &more)
+{
+    sums_join(r.sum, more.sum);
+    r.bad += more.bad;
+    r.nan += more.nan;
+    r.inf += more.inf;
+    r.unwritten += more.unwritten;
+    r.mismatches += more.mismatches;
+    r.max_abs = fmax(r.max_abs, more.max_abs);
+    r.max_rel = fmax(r.max_rel, more.max_rel);
+}
+
+enum { WARPS = 8 }; // of a block
+
 // A warp per row, and one per tile below.
 extern "C" __global__ void compare_rows(comparison c)
 {
-    bool common = c.dtype == BF16 && c.oracle_dtype == F64;
+    __shared__ row totals[WARPS];
+    row total = {};
     for (i64 at = first_index() / LANES; at < c.matrices * c.height; at += index_step() / LANES) {
-        row r = common ? row_of_lane<true>(c, at) : row_of_lane<false>(c, at);
-        r.sum = sums_of_warp(r.sum);
-        r.bad = sum_of_warp(r.bad);
-        r.nan = sum_of_warp(r.nan);
-        r.inf = sum_of_warp(r.inf);
-        r.unwritten = sum_of_warp(r.unwritten);
-        r.mismatches = sum_of_warp(r.mismatches);
-        r.first_bad = -largest_of_warp(-r.first_bad);
-        r.last_bad = largest_of_warp(r.last_bad);
-        r.max_abs = largest_of_warp(r.max_abs);
-        r.max_rel = largest_of_warp(r.max_rel);
-        if (!r.bad)
-            r.first_bad = -1;
+        row r = row_of_warp(c, at);
         if (lane() == 0)
             c.rows[at] = r;
+        row_join(total, r);
     }
+    if (lane() == 0)
+        totals[threadIdx.x / LANES] = total;
+    __syncthreads();
+    if (threadIdx.x)
+        return;
+    for (int i = 1; i < WARPS; i++)
+        row_join(total, totals[i]);
+    c.totals[blockIdx.x] = total;
 }
 
-template <bool COMMON> static __device__ sums tile_of_lane(const comparison &c, i64 first, i64 height, i64 width)
+template <int T, int Y> static __device__ sums tile_of_lane(const comparison &c, i64 first, i64 height, i64 width)
 {
-    const int t = COMMON ? BF16 : c.dtype, y_type = COMMON ? F64 : c.oracle_dtype;
+    const int t = T < 0 ? c.dtype : T, y_type = Y < 0 ? c.oracle_dtype : Y;
     sums s = {};
 #pragma unroll 4
     for (i64 y = 0; y < height; y++)
@@ -426,17 +526,89 @@ template <bool COMMON> static __device__ sums tile_of_lane(const comparison &c, 
 extern "C" __global__ void compare_tiles(comparison c)
 {
     i64 down = (c.height + TILE - 1) / TILE, across = (c.width + TILE - 1) / TILE;
-    bool common = c.dtype == BF16 && c.oracle_dtype == F64;
     for (i64 at = first_index() / LANES; at < c.matrices * down * across; at += index_step() / LANES) {
         i64 top = at / across % down * TILE, left = at % across * TILE, matrix = at / (down * across);
         i64 first = (matrix * c.height + top) * c.width + left;
         i64 height = min((i64)TILE, c.height - top), width = min((i64)TILE, c.width - left);
-        sums s = common ? tile_of_lane<true>(c, first, height, width)
-                        : tile_of_lane<false>(c, first, height, width);
+        sums s = c.dtype != BF16         ? tile_of_lane<-1, -1>(c, first, height, width)
+                 : c.oracle_dtype == F64 ? tile_of_lane<BF16, F64>(c, first, height, width)
+                 : c.oracle_dtype == F32 ? tile_of_lane<BF16, F32>(c, first, height, width)
+                                         : tile_of_lane<-1, -1>(c, first, height, width);
         s = sums_of_warp(s);
         if (lane() == 0)
             c.tiles[at] = s;
     }
+}
+
+// The host judges rows only where it has to (evaluator/cuda/gpu_compare.c): here is found which row is the
+// worst, and how many have less than a quarter of its excess, which tells if their median does.
+
+// excess_of() of evaluator/compare.c.
+static __device__ double excess_of(const sums &s, const sums &all)
+{
+    double least = all.n ? all.reference / (double)all.n * (double)s.n * 1e-6 : 0;
+    double scale = s.reference > least ? s.reference : least, squared = s.error - s.rounding;
+    double infinity = __longlong_as_double(0x7ff0000000000000);
+    return squared <= 0 ? 0 : scale > 0 ? sqrt(squared / scale) : infinity;
+}
+
+// Of all rows, in every thread. Reads what compare_rows has written.
+static __device__ sums sums_of_all(const comparison &c)
+{
+    __shared__ sums parts[LANES];
+    sums s = {};
+    if (threadIdx.x < LANES)
+        for (i64 i = threadIdx.x; i < c.total_count; i += LANES)
+            sums_join(s, c.totals[i].sum);
+    if (threadIdx.x < LANES)
+        parts[threadIdx.x] = s;
+    __syncthreads();
+    s = {};
+    for (int i = 0; i < LANES; i++)
+        sums_join(s, parts[i]);
+    return s;
+}
+
+static __device__ worst worse(const worst &a, const worst &b)
+{
+    return b.row >= 0 && (a.row < 0 || b.excess > a.excess || (b.excess == a.excess && b.row < a.row)) ? b : a;
+}
+
+extern "C" __global__ void rate_rows(comparison c)
+{
+    __shared__ worst parts[WARPS * LANES];
+    sums all = sums_of_all(c);
+    worst w = {0, -1, {}};
+    for (i64 at = first_index(); at < c.matrices * c.height; at += index_step())
+        w = worse(w, {excess_of(c.rows[at].sum, all), at, c.rows[at].sum});
+    parts[threadIdx.x] = w;
+    __syncthreads();
+    if (threadIdx.x)
+        return;
+    for (int i = 1; i < WARPS * LANES; i++)
+        w = worse(w, parts[i]);
+    c.worsts[blockIdx.x] = w;
+}
+
+extern "C" __global__ void count_low_rows(comparison c)
+{
+    __shared__ i64 parts[WARPS];
+    sums all = sums_of_all(c);
+    double most = 0;
+    for (i64 i = 0; i < c.worst_count; i++)
+        most = fmax(most, c.worsts[i].excess);
+    i64 low = 0;
+    for (i64 at = first_index(); at < c.matrices * c.height; at += index_step())
+        low += 4 * excess_of(c.rows[at].sum, all) < most;
+    low = sum_of_warp(low);
+    if (lane() == 0)
+        parts[threadIdx.x / LANES] = low;
+    __syncthreads();
+    if (threadIdx.x)
+        return;
+    for (int i = 1; i < WARPS; i++)
+        low += parts[i];
+    c.lows[blockIdx.x] = low;
 }
 
 // ---- hints: see evaluator/compare_hints.h ----

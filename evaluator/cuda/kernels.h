@@ -26,7 +26,12 @@ struct kernels {
     CUstream stream;       /* NULL: the default one; a copy of this struct may have another, and then
                               needs places of its own */
 };
-enum { KERNELS_COUNTS = 4096, KERNELS_COLUMNS = 1 << 20, KERNELS_LANES = 32 };
+enum {
+    KERNELS_COUNTS = 4096,
+    KERNELS_COLUMNS = 1 << 20,
+    KERNELS_THREADS = 256, /* of a block */
+    KERNELS_LANES = 32,    /* of a warp */
+};
 
 /* Compiles the file of home_dir() for `arch` and loads it; takes a second. */
 enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f);
@@ -43,12 +48,18 @@ bool kernels_know(enum dtype t);
 enum err kernels_fill(const struct kernels *k, struct seed s, const struct distribution *d,
                       unsigned tensor, enum dtype t, CUdeviceptr out, int64_t n, struct fault *f);
 
-/* out[i, j] = s_i t_j in[pi(i), sigma(j)]: the signs s and the bijection pi follow from the row key, t and
- * sigma from the column key; key 0 leaves rows (columns) where and as they are. At most KERNELS_COLUMNS
- * columns if they move. */
+/* A tensor as rows, whose columns repeat after a period, and how it is redrawn:
+ * out[i, j] = s_i t_j in[pi(i), sigma(j)]. The signs s and the bijection pi follow from the row key, t and
+ * sigma from the column key, j being counted within its period; a key of 0 leaves rows (columns) where and
+ * as they are. */
+struct kernels_moves {
+    int64_t rows, columns, period; /* columns: a multiple of the period, which is at most KERNELS_COLUMNS */
+    uint64_t row_key, column_key;
+    bool row_signs;    /* else s is 1 */
+    bool columns_move; /* else sigma is the identity */
+};
 enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, CUdeviceptr in,
-                        int64_t rows, int64_t columns, uint64_t row_key, uint64_t column_key,
-                        struct fault *f);
+                        const struct kernels_moves *m, struct fault *f);
 
 /* Counters: cleared, counted into by number, read. Reading waits. */
 enum err kernels_clear_counts(const struct kernels *k, struct fault *f);

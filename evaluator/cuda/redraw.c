@@ -5,15 +5,34 @@
 
 #include "core/util.h"
 
-/* For each tensor: index of the key of its rows and of its columns, -1 for none. */
+enum { NO_KEY = -1 };
+
+struct row {
+    const char *tensor;
+    int rows, columns; /* numbers of keys */
+};
+
 static const struct transform {
     const char *name;
-    struct {
-        int rows, columns;
-    } tensors[LIMIT_TENSORS];
+    int row_dims; /* so many leading dimensions are a row's place */
+    bool row_signs, columns_move;
+    struct row rows[LIMIT_TENSORS]; /* the names may be those of several problems */
 } transforms[] = {
-    /* A'[i] = s_i A[pi(i)], B'[j] = t_j B[sigma(j)], so C'[i,j] = s_i t_j C[pi(i), sigma(j)] */
-    {"gemm_rows", {{0, -1}, {1, -1}, {0, 1}}},
+    {"gemm_rows", 1, true, true, {{"A", 0, NO_KEY}, {"B", 1, NO_KEY}, {"C", 0, 1}}},
+    {"attention",
+     2,
+     false,
+     false,
+     {{"Q", 0, 1},
+      {"K", 0, 1},
+      {"V", 0, 2},
+      {"O", 0, 2},
+      {"LSE", 0, NO_KEY},
+      {"L", 0, NO_KEY},
+      {"dO", 0, 2},
+      {"dQ", 0, 1},
+      {"dK", 0, 1},
+      {"dV", 0, 2}}},
 };
 
 static const struct transform *find(const struct problem *p)
@@ -24,18 +43,35 @@ static const struct transform *find(const struct problem *p)
     return NULL;
 }
 
+static const struct row *find_row(const struct transform *t, const char *tensor)
+{
+    for (size_t i = 0; i < LIMIT_TENSORS && t->rows[i].tensor; i++)
+        if (!strcmp(t->rows[i].tensor, tensor))
+            return &t->rows[i];
+    return NULL;
+}
+
 struct redraw_keys redraw_draw(void)
 {
     struct redraw_keys keys;
     random_bytes(&keys, sizeof(keys));
-    keys.key[0] |= 1;
-    keys.key[1] |= 1;
+    for (size_t i = 0; i < REDRAW_KEYS; i++)
+        keys.key[i] |= 1;
     return keys;
 }
 
 bool redraw_exists(const struct problem *p)
 {
-    return find(p) != NULL;
+    const struct transform *t = find(p);
+    bool all = t != NULL;
+    for (size_t i = 0; all && i < p->tensor_count; i++)
+        all = find_row(t, p->tensors[i].name) != NULL;
+    return all;
+}
+
+static uint64_t key_of(const struct redraw_keys *keys, int number)
+{
+    return number == NO_KEY ? 0 : keys->key[number];
 }
 
 enum err redraw_tensor(const struct kernels *k, const struct problem *p, const struct workload *w,
@@ -43,11 +79,21 @@ enum err redraw_tensor(const struct kernels *k, const struct problem *p, const s
                        const struct redraw_keys *keys, struct fault *f)
 {
     const struct transform *transform = find(p);
-    if (!transform)
+    const struct row *row = transform ? find_row(transform, p->tensors[i].name) : NULL;
+    if (!row)
         return fault_set(f, ERR_UNAVAILABLE, "problem %s has no redraw", p->name);
-    int64_t shape[LIMIT_DIMS];
-    int64_t elements = problem_shape(p, w, i, shape), rows = shape[0];
-    int row = transform->tensors[i].rows, column = transform->tensors[i].columns;
-    return kernels_redraw(k, t, out, base, rows, elements / rows, row < 0 ? 0 : keys->key[row],
-                          column < 0 ? 0 : keys->key[column], f);
+    int64_t shape[LIMIT_DIMS], rows = 1;
+    int64_t elements = problem_shape(p, w, i, shape);
+    for (int d = 0; d < transform->row_dims; d++)
+        rows *= shape[d];
+    const struct kernels_moves moves = {
+        .rows = rows,
+        .columns = elements / rows,
+        .period = shape[p->tensors[i].ndim - 1],
+        .row_key = key_of(keys, row->rows),
+        .column_key = key_of(keys, row->columns),
+        .row_signs = transform->row_signs,
+        .columns_move = transform->columns_move,
+    };
+    return kernels_redraw(k, t, out, base, &moves, f);
 }

@@ -42,35 +42,44 @@ static inline CUdeviceptr room(size_t bytes)
     return p;
 }
 
-static inline void test_inputs(const struct kernels *k, const struct problem *p,
-                               enum dtype t)
+/* One way of each kind, and one that needs all bits of a double. */
+static const struct distribution kinds[] = {
+    {.name = "normal", .kind = DISTRIBUTION_NORMAL, .deviation = 1},
+    {.name = "scaled", .kind = DISTRIBUTION_NORMAL, .mean = 1e-3, .deviation = 0.3712345},
+    {.name = "integer", .kind = DISTRIBUTION_INTEGERS, .low = -16, .high = 16},
+    {.name = "spiky", .kind = DISTRIBUTION_SPIKY, .deviation = 1, .spike_deviation = 10, .spikes = 66},
+    {.name = "often spiky", .kind = DISTRIBUTION_SPIKY, .mean = 1e-3, .deviation = 0.3712345,
+     .spike_deviation = 7.7654321, .spikes = 30000},
+};
+
+static inline void test_inputs(const struct kernels *k, enum dtype t)
 {
     enum { N = 100003 };
     struct fault f = {0};
     size_t bytes = N * dtype_bytes(t);
     void *here = malloc(bytes), *there = malloc(bytes);
     CUdeviceptr device = room(bytes);
-    for (size_t i = 0; here && there && i < p->distribution_count; i++) {
-        struct distribution d = p->distributions[i];
-        for (int scaled = 0; scaled < 2; scaled++) {
-            struct seed seed = seed_draw();
-            inputs_fill(seed, &d, 1, t, here, N);
-            must(kernels_fill(k, seed, &d, 1, t, device, N, &f), &f);
-            cu.MemcpyDtoH(there, device, bytes);
-            char what[120];
-            snprintf(what, sizeof(what), "%s inputs of %s are the host's%s", d.name, dtype_name(t),
-                     scaled ? ", scaled" : "");
-            ok(!memcmp(here, there, bytes), what);
-            d.deviation = 0.3712345;
-            d.mean = 1e-3;
-        }
+    for (size_t i = 0; here && there && i < COUNT_OF(kinds); i++) {
+        struct seed seed = seed_draw();
+        char what[120];
+        inputs_fill(seed, &kinds[i], 1, t, here, N);
+        must(kernels_fill(k, seed, &kinds[i], 1, t, device, N, &f), &f);
+        cu.MemcpyDtoH(there, device, bytes);
+        snprintf(what, sizeof(what), "%s inputs of %s are the host's", kinds[i].name,
+                 dtype_name(t));
+        ok(!memcmp(here, there, bytes), what);
     }
     cu.MemFree(device);
     free(here);
     free(there);
 }
 
-enum { HEIGHT = 101, WIDTH = 217, CELLS = HEIGHT * WIDTH };
+/* Tensors to compare, all of CELLS elements: whole tiles and cut ones, one matrix and several. */
+enum { CELLS = 101 * 218 };
+static const struct {
+    int ndim;
+    int64_t shape[4];
+} shapes[] = {{2, {101, 218}}, {4, {1, 2, 101, 109}}, {3, {2, 109, 101}}, {1, {CELLS}}};
 
 /* A hair above or below the middle between two neighbours of the type. */
 static inline double beside_a_tie(enum dtype t, double v, bool above)
@@ -91,7 +100,8 @@ static inline bool same_sum(double here, double *there)
 }
 
 /* An oracle and an output that has the rounding of the type, and whatever `damage` does to it. */
-static inline void compare_both(const struct kernels *k, enum dtype t, int damage, const char *what)
+static inline void compare_both(const struct kernels *k, enum dtype t, enum dtype oracle_dtype,
+                                size_t shape, int damage, const char *what)
 {
     struct fault f = {0};
     static double oracle[CELLS];
@@ -105,7 +115,9 @@ static inline void compare_both(const struct kernels *k, enum dtype t, int damag
             oracle[i] = beside_a_tie(t, oracle[i], i % 2 == 0);
         dtype_store(t, output, i, damage >= 2 ? oracle[i] * (1 + 1e-3 * (double)(i % 7)) : oracle[i]);
     }
-    for (size_t i = 100; damage >= 3 && i < CELLS; i += 919) {
+    for (size_t i = 70; damage == 4 && i < 100; i++) /* one row much coarser than the others */
+        dtype_store(t, output, i, oracle[i] * (1 + 8e-3 * (double)(i % 2)));
+    for (size_t i = 100; damage == 3 && i < CELLS; i += 919) {
         static const double odd[] = {INFINITY, -INFINITY, NAN, 0, 1e6};
         dtype_store(t, output, i, odd[i % 5]);
         oracle[i] = i % 3 ? oracle[i] : odd[i % 4];
@@ -113,14 +125,17 @@ static inline void compare_both(const struct kernels *k, enum dtype t, int damag
     }
     if (damage == 1)
         dtype_store(t, output, CELLS / 2, -1e4);
-    const int64_t shape[] = {HEIGHT, WIDTH};
+    static double narrow[CELLS];
+    for (size_t i = 0; i < CELLS; i++)
+        dtype_store(oracle_dtype, narrow, i, oracle[i]);
     struct compare_task task = {.name = "C", .dtype = t, .output = output,
-                                .oracle_dtype = DTYPE_f64, .oracle = oracle, .ndim = 2,
-                                .shape = shape, .rule = {1e-2, 1e-2, 4e-4, false}};
+                                .oracle_dtype = oracle_dtype, .oracle = narrow,
+                                .ndim = shapes[shape].ndim, .shape = shapes[shape].shape,
+                                .rule = {1e-2, 1e-2, 4e-4, false}};
     size_t bytes = CELLS * dtype_bytes(t);
-    CUdeviceptr o = room(bytes), y = room(sizeof(oracle));
+    CUdeviceptr o = room(bytes), y = room(sizeof(narrow));
     cu.MemcpyHtoD(o, output, bytes);
-    cu.MemcpyHtoD(y, oracle, sizeof(oracle));
+    cu.MemcpyHtoD(y, narrow, sizeof(narrow));
     struct compare_result here, there;
     must(compare(&task, &here, &f), &f);
     task.output = task.oracle = NULL;
@@ -205,6 +220,162 @@ static inline void test_redraw(const struct kernels *k, const struct problem *p)
     ok(!memcmp(a, a2, sizeof(a)), "signs apart, a redraw keeps every element");
 }
 
+/* ---- attention ---- */
+
+enum { TINY_B = 2, TINY_H = 3, TINY_S = 10, TINY_D = 16, HEADS = TINY_B * TINY_H, HEAD = TINY_S * TINY_D };
+
+/* One head: O and LSE from Q, K, V, and with dO also dQ, dK, dV. Every sum runs in an order that does not
+ * depend on which head it is. */
+struct tiny_head {
+    const double *q, *k, *v, *d_o;
+    double *o, *lse, *dq, *dk, *dv;
+};
+
+static inline double dot(const double *a, const double *b)
+{
+    double sum = 0;
+    for (size_t d = 0; d < TINY_D; d++)
+        sum += a[d] * b[d];
+    return sum;
+}
+
+static inline void tiny_row(const struct tiny_head *h, size_t i, bool causal)
+{
+    double p[TINY_S], total = 0, delta = 0;
+    size_t keys = causal ? i + 1 : TINY_S;
+    for (size_t j = 0; j < keys; j++)
+        total += p[j] = exp(dot(h->q + i * TINY_D, h->k + j * TINY_D) / sqrt(TINY_D));
+    h->lse[i] = log(total);
+    for (size_t d = 0; d < TINY_D; d++) {
+        double sum = 0;
+        for (size_t j = 0; j < keys; j++)
+            sum += p[j] / total * h->v[j * TINY_D + d];
+        h->o[i * TINY_D + d] = sum;
+    }
+    if (!h->d_o)
+        return;
+    delta = dot(h->d_o + i * TINY_D, h->o + i * TINY_D);
+    for (size_t j = 0; j < keys; j++) {
+        double dp = dot(h->d_o + i * TINY_D, h->v + j * TINY_D), w = p[j] / total;
+        double ds = w * (dp - delta) / sqrt(TINY_D);
+        for (size_t d = 0; d < TINY_D; d++) {
+            h->dq[i * TINY_D + d] += ds * h->k[j * TINY_D + d];
+            h->dk[j * TINY_D + d] += ds * h->q[i * TINY_D + d];
+            h->dv[j * TINY_D + d] += w * h->d_o[i * TINY_D + d];
+        }
+    }
+}
+
+enum { Q, K_, V, O, DO, LSE, DQ, DK, DV, TINY_TENSORS };
+typedef double tiny_tensor[HEADS * HEAD];
+
+static inline void tiny_attention(tiny_tensor t[TINY_TENSORS], bool causal)
+{
+    for (size_t i = DQ; i <= DV; i++)
+        memset(t[i], 0, sizeof(t[i]));
+    for (size_t n = 0; n < HEADS; n++) {
+        size_t at = n * HEAD;
+        struct tiny_head h = {t[Q] + at,  t[K_] + at,           t[V] + at,  t[DO] + at, t[O] + at,
+                              t[LSE] + n * TINY_S, t[DQ] + at, t[DK] + at, t[DV] + at};
+        for (size_t i = 0; i < TINY_S; i++)
+            tiny_row(&h, i, causal);
+    }
+}
+
+/* A problem of all those tensors, in the type given. */
+static inline void tiny_problem(struct problem *p, struct workload *w, enum dtype t)
+{
+    static const char *const tensors[] = {"Q", "K", "V", "O", "dO", "LSE", "dQ", "dK", "dV"};
+    static const char *const axes[] = {"B", "H", "S", "D"};
+    static const int64_t sizes[] = {TINY_B, TINY_H, TINY_S, TINY_D};
+    *p = (struct problem){.name = "tiny", .redraw = "attention", .axis_count = 4,
+                          .tensor_count = TINY_TENSORS};
+    *w = (struct workload){.name = "tiny"};
+    for (size_t a = 0; a < 4; a++) {
+        snprintf(p->axes[a], sizeof(p->axes[a]), "%s", axes[a]);
+        w->axes[a] = sizes[a];
+    }
+    for (size_t i = 0; i < TINY_TENSORS; i++) {
+        struct tensor_def *def = &p->tensors[i];
+        *def = (struct tensor_def){.dtype = t, .oracle_dtype = t, .ndim = i == LSE ? 3 : 4};
+        snprintf(def->name, sizeof(def->name), "%s", tensors[i]);
+        for (int d = 0; d < def->ndim; d++)
+            snprintf(def->dims[d], sizeof(def->dims[d]), "%s", axes[d]);
+    }
+}
+
+/* Every tensor redrawn on the device in this type; the values must be such that it holds them. */
+static inline void redraw_tiny(const struct kernels *k, enum dtype t, tiny_tensor from[TINY_TENSORS],
+                               tiny_tensor to[TINY_TENSORS], const struct redraw_keys *keys)
+{
+    static double cells[HEADS * HEAD];
+    struct problem p;
+    struct workload w;
+    struct fault f = {0};
+    tiny_problem(&p, &w, t);
+    for (size_t i = 0; i < TINY_TENSORS; i++) {
+        size_t n = i == LSE ? HEADS * TINY_S : HEADS * HEAD, bytes = n * dtype_bytes(t);
+        CUdeviceptr in = room(bytes), out = room(bytes);
+        for (size_t j = 0; j < n; j++)
+            dtype_store(t, cells, j, from[i][j]);
+        cu.MemcpyHtoD(in, cells, bytes);
+        must(redraw_tensor(k, &p, &w, i, t, out, in, keys, &f), &f);
+        cu.MemcpyDtoH(cells, out, bytes);
+        for (size_t j = 0; j < n; j++)
+            to[i][j] = dtype_load(t, cells, j);
+        cu.MemFree(in);
+        cu.MemFree(out);
+    }
+    ok(redraw_exists(&p), "attention names a redraw that there is");
+}
+
+/* Attention over redrawn inputs is the redrawn attention, in every bit. */
+static inline void test_attention_redraw(const struct kernels *k, bool causal)
+{
+    static tiny_tensor base[TINY_TENSORS], drawn[TINY_TENSORS], want[TINY_TENSORS];
+    struct distribution normal = {.kind = DISTRIBUTION_NORMAL, .deviation = 1};
+    struct seed seed = seed_draw();
+    struct redraw_keys keys = redraw_draw();
+    for (unsigned i = Q; i <= DO; i++)
+        inputs_fill(seed, &normal, i, DTYPE_f64, base[i], HEADS * HEAD);
+    tiny_attention(base, causal);
+    redraw_tiny(k, DTYPE_f64, base, drawn, &keys);
+    memcpy(want, drawn, sizeof(want));
+    tiny_attention(want, causal);
+    bool equal = true, moved = true;
+    for (size_t i = 0; i < TINY_TENSORS; i++) {
+        size_t n = i == LSE ? HEADS * TINY_S : HEADS * HEAD;
+        for (size_t j = 0; j < n; j++)
+            equal = equal && want[i][j] == drawn[i][j];
+        moved = moved && memcmp(base[i], drawn[i], n * sizeof(double)) != 0;
+    }
+    ok(equal, causal ? "causal attention over redrawn inputs is the redrawn attention"
+                     : "attention over redrawn inputs is the redrawn attention");
+    ok(moved, "a redraw changes every tensor of attention");
+}
+
+/* Every width of element goes the same way. */
+static inline void test_attention_types(const struct kernels *k)
+{
+    static tiny_tensor base[TINY_TENSORS], wide[TINY_TENSORS], narrow[TINY_TENSORS];
+    struct distribution normal = {.kind = DISTRIBUTION_NORMAL, .deviation = 1};
+    struct redraw_keys keys = redraw_draw();
+    for (unsigned i = 0; i < TINY_TENSORS; i++)
+        inputs_fill(seed_draw(), &normal, i, DTYPE_f64, base[i], HEADS * HEAD); /* bf16 values */
+    redraw_tiny(k, DTYPE_f64, base, wide, &keys);
+    redraw_tiny(k, DTYPE_bf16, base, narrow, &keys);
+    ok(!memcmp(wide, narrow, sizeof(wide)), "bf16 is redrawn like f64");
+    redraw_tiny(k, DTYPE_f32, base, narrow, &keys);
+    ok(!memcmp(wide, narrow, sizeof(wide)), "f32 is redrawn like f64");
+}
+
+static inline void test_attention_redraws(const struct kernels *k)
+{
+    test_attention_redraw(k, false);
+    test_attention_redraw(k, true);
+    test_attention_types(k);
+}
+
 static inline void test_canaries(const struct kernels *k)
 {
     struct fault f = {0};
@@ -234,14 +405,21 @@ static inline void check_kernels(const struct kernels *k, const struct problem *
 {
     static const enum dtype types[] = {DTYPE_bf16, DTYPE_f16, DTYPE_f32, DTYPE_f64};
     for (size_t i = 0; i < COUNT_OF(types); i++)
-        test_inputs(k, gemm, types[i]);
-    for (size_t i = 0; i < 3; i++) {
-        compare_both(k, types[i], 0, "a rounded output is judged as on the host");
-        compare_both(k, types[i], 1, "one bad element is judged as on the host");
-        compare_both(k, types[i], 2, "a coarse output is judged as on the host");
-        compare_both(k, types[i], 3, "infinities, NaNs and poison are judged as on the host");
-    }
+        test_inputs(k, types[i]);
+    static const char *const damages[] = {
+        "a rounded output is", "one bad element is", "a coarse output is",
+        "infinities, NaNs and poison are", "an output with a coarser row is"};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t shape = 0; shape < COUNT_OF(shapes); shape++)
+            for (int damage = 0; damage < (int)COUNT_OF(damages); damage++) {
+                char what[100];
+                bool wide = (shape + i) % 2 == 0 || types[i] == DTYPE_f32;
+                snprintf(what, sizeof(what), "%s judged as on the host: %s, %d dimensions",
+                         damages[damage], dtype_name(types[i]), shapes[shape].ndim);
+                compare_both(k, types[i], wide ? DTYPE_f64 : DTYPE_f32, shape, damage, what);
+            }
     test_redraw(k, gemm);
+    test_attention_redraws(k);
     test_canaries(k);
 }
 

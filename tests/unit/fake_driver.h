@@ -182,17 +182,21 @@ static inline void fake_fill(void **arguments)
         int64_t n;
         uint64_t high, low;
         uint32_t tensor;
-        int32_t dtype, integers;
+        int32_t dtype, kind;
         double mean, deviation;
         int64_t lowest, span;
+        double spike_deviation;
+        int64_t spikes;
         CUdeviceptr quantiles;
     } f;
     memcpy(&f, arguments[0], sizeof(f));
-    struct distribution d = {.kind = f.integers ? DISTRIBUTION_INTEGERS : DISTRIBUTION_NORMAL,
+    struct distribution d = {.kind = (enum distribution_kind)f.kind,
                              .mean = f.mean,
                              .deviation = f.deviation,
                              .low = f.lowest,
-                             .high = f.lowest + f.span - 1};
+                             .high = f.lowest + f.span - 1,
+                             .spike_deviation = f.spike_deviation,
+                             .spikes = f.spikes};
     inputs_fill((struct seed){f.high, f.low}, &d, f.tensor, (enum dtype)f.dtype, fake_at(f.out),
                 f.n);
 }
@@ -202,8 +206,10 @@ static inline void fake_place_columns(void **arguments)
     uint32_t *from = fake_at(*(CUdeviceptr *)arguments[0]);
     int64_t n = *(int64_t *)arguments[1];
     uint64_t key = *(uint64_t *)arguments[2];
+    bool move = *(int32_t *)arguments[3];
     for (int64_t i = 0; i < n; i++)
-        from[i] = (uint32_t)fake_place(i, n, key) | (uint32_t)fake_negated(i, key) << 31;
+        from[i] = (uint32_t)(move ? fake_place(i, n, key) : i) | (uint32_t)fake_negated(i, key)
+                                                                     << 31;
 }
 
 static inline void fake_redraw(void **arguments)
@@ -211,18 +217,21 @@ static inline void fake_redraw(void **arguments)
     struct {
         CUdeviceptr out, in;
         int64_t rows, columns;
-        int32_t bytes;
         uint64_t key;
         CUdeviceptr from;
+        int64_t period;
+        int32_t bytes, parts, row_signs, whole;
     } r;
     memcpy(&r, arguments[0], sizeof(r));
     const uint32_t *places = fake_at(r.from);
-    enum dtype t = r.bytes == 8 ? DTYPE_f64 : DTYPE_bf16;
+    enum dtype t = r.bytes == 8 ? DTYPE_f64 : r.bytes == 4 ? DTYPE_f32 : DTYPE_bf16;
     for (int64_t i = 0; i < r.rows; i++)
         for (int64_t j = 0; j < r.columns; j++) {
-            uint32_t place = places ? places[j] : (uint32_t)j;
-            bool negated = fake_negated(i, r.key) != (places ? place >> 31 : 0);
-            size_t at = (size_t)(fake_place(i, r.rows, r.key) * r.columns + (place & 0x7fffffff));
+            int64_t in = j % r.period;
+            uint32_t place = places ? places[in] : (uint32_t)in;
+            bool negated = (r.row_signs && fake_negated(i, r.key)) != (places ? place >> 31 : 0);
+            size_t at =
+                (size_t)(fake_place(i, r.rows, r.key) * r.columns + j - in + (place & 0x7fffffff));
             double v = dtype_load(t, fake_at(r.in), at);
             dtype_store(t, fake_at(r.out), (size_t)(i * r.columns + j), negated ? -v : v);
         }
@@ -267,12 +276,18 @@ struct fake_comparison {
     int32_t dtype, oracle_dtype;
     int64_t matrices, height, width;
     double atol, rtol;
-    CUdeviceptr rows, tiles;
+    CUdeviceptr rows, tiles, totals, worsts, lows;
+    int64_t total_count, worst_count;
 };
 struct fake_row {
     struct compare_sums sum;
     int64_t bad, nan, inf, unwritten, mismatches, first_bad, last_bad;
     double max_abs, max_rel;
+};
+struct fake_worst {
+    double excess;
+    int64_t row;
+    struct compare_sums sum;
 };
 
 /* The sums of a box of one matrix. */
@@ -298,12 +313,28 @@ static inline struct compare_sums fake_sums(const struct fake_comparison *c, int
     return s;
 }
 
+static inline void fake_join(struct fake_row *r, const struct fake_row *more)
+{
+    r->sum.error += more->sum.error;
+    r->sum.rounding += more->sum.rounding;
+    r->sum.reference += more->sum.reference;
+    r->sum.n += more->sum.n;
+    r->bad += more->bad;
+    r->nan += more->nan;
+    r->inf += more->inf;
+    r->unwritten += more->unwritten;
+    r->mismatches += more->mismatches;
+    r->max_abs = fmax(r->max_abs, more->max_abs);
+    r->max_rel = fmax(r->max_rel, more->max_rel);
+}
+
 static inline void fake_compare_rows(void **arguments)
 {
     struct fake_comparison c;
     memcpy(&c, arguments[0], sizeof(c));
-    struct fake_row *rows = fake_at(c.rows);
-    for (int64_t i = 0; i < c.height; i++) {
+    struct fake_row *rows = fake_at(c.rows), *totals = fake_at(c.totals);
+    memset(totals, 0, (size_t)c.total_count * sizeof(*totals));
+    for (int64_t i = 0; i < c.matrices * c.height; i++) {
         size_t bytes = dtype_bytes((enum dtype)c.dtype),
                wide = dtype_bytes((enum dtype)c.oracle_dtype);
         struct compare_task t = {.name = "row",
@@ -328,6 +359,7 @@ static inline void fake_compare_rows(void **arguments)
                                     r.bad ? r.bad_high[1] : -1,
                                     r.max_abs,
                                     r.max_rel};
+        fake_join(&totals[i % c.total_count], &rows[i]);
     }
 }
 
@@ -336,11 +368,50 @@ static inline void fake_compare_tiles(void **arguments)
     struct fake_comparison c;
     memcpy(&c, arguments[0], sizeof(c));
     struct compare_sums *tiles = fake_at(c.tiles);
-    for (int64_t top = 0; top < c.height; top += COMPARE_TILE)
-        for (int64_t left = 0; left < c.width; left += COMPARE_TILE)
-            *tiles++ = fake_sums(&c, top, left,
-                                 c.height - top < COMPARE_TILE ? c.height - top : COMPARE_TILE,
-                                 c.width - left < COMPARE_TILE ? c.width - left : COMPARE_TILE);
+    for (int64_t m = 0; m < c.matrices; m++)
+        for (int64_t top = 0; top < c.height; top += COMPARE_TILE)
+            for (int64_t left = 0; left < c.width; left += COMPARE_TILE)
+                *tiles++ = fake_sums(&c, m * c.height + top, left,
+                                     c.height - top < COMPARE_TILE ? c.height - top : COMPARE_TILE,
+                                     c.width - left < COMPARE_TILE ? c.width - left : COMPARE_TILE);
+}
+
+/* No row is nearly zero here. */
+static inline double fake_excess(const struct compare_sums *s)
+{
+    double squared = s->error - s->rounding;
+    return squared <= 0 ? 0 : s->reference > 0 ? sqrt(squared / s->reference) : INFINITY;
+}
+
+static inline void fake_rate_rows(void **arguments)
+{
+    struct fake_comparison c;
+    memcpy(&c, arguments[0], sizeof(c));
+    const struct fake_row *rows = fake_at(c.rows);
+    struct fake_worst *worsts = fake_at(c.worsts);
+    for (int64_t i = 0; i < c.worst_count; i++)
+        worsts[i] = (struct fake_worst){.row = -1};
+    for (int64_t i = 0; i < c.matrices * c.height; i++) {
+        struct fake_worst *w = &worsts[i % c.worst_count];
+        double excess = fake_excess(&rows[i].sum);
+        if (w->row < 0 || excess > w->excess)
+            *w = (struct fake_worst){excess, i, rows[i].sum};
+    }
+}
+
+static inline void fake_count_low_rows(void **arguments)
+{
+    struct fake_comparison c;
+    memcpy(&c, arguments[0], sizeof(c));
+    const struct fake_row *rows = fake_at(c.rows);
+    const struct fake_worst *worsts = fake_at(c.worsts);
+    int64_t *lows = fake_at(c.lows);
+    double most = 0;
+    for (int64_t i = 0; i < c.worst_count; i++)
+        most = fmax(most, worsts[i].excess);
+    memset(lows, 0, (size_t)c.worst_count * sizeof(*lows));
+    for (int64_t i = 0; i < c.matrices * c.height; i++)
+        lows[0] += 4 * fake_excess(&rows[i].sum) < most;
 }
 
 /* Hints are not what these tests are about: nothing fits anything. */
@@ -356,41 +427,32 @@ static inline void fake_fit(const CUlaunchConfig *c, void **arguments)
 /* A function is the number of its kernel, plus one; any other is the oracle's. */
 static void (*fake_oracle)(void **arguments);
 
+/* How each kernel of ours is played. */
+static void (*const fake_kernels[KERNEL_COUNT])(void **arguments) = {
+    [KERNEL_fill_tensor] = fake_fill,
+    [KERNEL_place_columns] = fake_place_columns,
+    [KERNEL_redraw_tensor] = fake_redraw,
+    [KERNEL_count_other] = fake_count_other,
+    [KERNEL_count_different] = fake_count_different,
+    [KERNEL_compare_rows] = fake_compare_rows,
+    [KERNEL_compare_tiles] = fake_compare_tiles,
+    [KERNEL_rate_rows] = fake_rate_rows,
+    [KERNEL_count_low_rows] = fake_count_low_rows,
+};
+
 static CUresult fake_launch(const CUlaunchConfig *c, CUfunction function, void **arguments,
                             void **extra)
 {
     (void)extra;
-    switch ((int)(uintptr_t)function - 1) {
-    case KERNEL_fill_tensor:
-        fake_fill(arguments);
-        break;
-    case KERNEL_place_columns:
-        fake_place_columns(arguments);
-        break;
-    case KERNEL_redraw_tensor:
-        fake_redraw(arguments);
-        break;
-    case KERNEL_count_other:
-        fake_count_other(arguments);
-        break;
-    case KERNEL_count_different:
-        fake_count_different(arguments);
-        break;
-    case KERNEL_sample_elements:
+    size_t kernel = (size_t)(uintptr_t)function - 1;
+    if (kernel == KERNEL_sample_elements)
         fake_sample_elements(c, arguments);
-        break;
-    case KERNEL_compare_rows:
-        fake_compare_rows(arguments);
-        break;
-    case KERNEL_compare_tiles:
-        fake_compare_tiles(arguments);
-        break;
-    case KERNEL_fit_tensor:
+    else if (kernel == KERNEL_fit_tensor)
         fake_fit(c, arguments);
-        break;
-    default:
+    else if (kernel < KERNEL_COUNT)
+        fake_kernels[kernel](arguments);
+    else
         fake_oracle(arguments);
-    }
     return CUDA_SUCCESS;
 }
 

@@ -23,8 +23,12 @@
 static void small_tensors_get_all_slots(void **state)
 {
     (void)state;
-    struct admit_sizes s = {
-        .inputs = 4 * MIB_64, .outputs = 2 * MIB_64, .answers = 8 * MIB_64, .bases = 4, .lanes = 4};
+    struct admit_sizes s = {.inputs = 4 * MIB_64,
+                            .outputs = 2 * MIB_64,
+                            .answers = 8 * MIB_64,
+                            .bases = 4,
+                            .lane = 8 * MIB_64,
+                            .lanes = 4};
     assert_int_equal(admit_slots(&s, 100 * GIB), 16);
     assert_int_equal(admit_bytes(&s, 16), (17 * 8 + 4 * 12 + 4 * 8) * MIB_64);
 }
@@ -32,8 +36,12 @@ static void small_tensors_get_all_slots(void **state)
 static void slots_keep_within_24_gib_and_the_budget(void **state)
 {
     (void)state;
-    struct admit_sizes s = {
-        .inputs = 2 * GIB, .outputs = 1 * GIB, .answers = 4 * GIB, .bases = 4, .lanes = 4};
+    struct admit_sizes s = {.inputs = 2 * GIB,
+                            .outputs = 1 * GIB,
+                            .answers = 4 * GIB,
+                            .bases = 4,
+                            .lane = 4 * GIB,
+                            .lanes = 4};
     assert_int_equal(admit_slots(&s, 1000 * GIB), 8); /* 24 / 3 */
     assert_int_equal(admit_bytes(&s, 8), (9 * 4 + 4 * 6 + 16) * GIB);
     assert_int_equal(admit_slots(&s, 76 * GIB), 8);
