@@ -313,6 +313,8 @@ static void check_pair(void)
     run("meet", 100, 64, 0, grid, "a hundred blocks meet");
     void *sums_out[] = {&c, &partial, &bad};
     run("epilogue", 1, 128, 0, sums_out, "sums to global and shared memory");
+    void *small[] = {&dg, &bad};
+    run("warps", 1, 32, 0, small, "products of a warp, copies without TMA");
 }
 
 /* ---- hints ---- */
@@ -410,8 +412,9 @@ int main(void)
     if (registry_load(&registry, home_dir(), &f) != ERR_NONE)
         die("registry", f.detail);
     static const char *const others[] = {"boxes<1>",     "boxes<2>", "boxes<3>", "boxes<4>",
-                                         "boxes<5>",     "pair",     "block",    "chase",
-                                         "chase_shared", NULL};
+                                         "boxes<5>",     "pair",     "block",    "meet",
+                                         "epilogue",     "warps",    "chase",    "chase_shared",
+                                         NULL};
     struct buf kernels, source = read_source(&kernels);
     bad = room(4);
     clear_bad();

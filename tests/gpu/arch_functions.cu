@@ -330,6 +330,50 @@ template <bool Transpose, int Count> __device__ void matrices(uint16_t (*m)[8][8
     __syncwarp();
 }
 
+// A (16 x 16) B (16 x 8) of small integers, the operands loaded by ldmatrix.
+template <class T> __device__ void warp_product(uint16_t (&m)[4][8][8], unsigned *bad)
+{
+    int l = threadIdx.x;
+    uint32_t a[4], b[2];
+    float d[4] = {1, 2, 3, 4};
+    for (int i = l; i < 256; i += 32)
+        m[i / 64][i / 8 % 8][i % 8] = element<T>::of(value<T>(0, i / 64 % 2 * 8 + i / 8 % 8, i / 128 * 8 + i % 8));
+    __syncwarp();
+    ldmatrix(a, &m[l / 8][l % 8][0]);
+    __syncwarp();
+    for (int i = l; i < 128; i += 32)
+        m[i / 64][i / 8 % 8][i % 8] = element<T>::of(value<T>(1, i / 8 % 8, i / 64 * 8 + i % 8));
+    __syncwarp();
+    ldmatrix(b, &m[l / 8 % 2][l % 8][0]);
+    if (same<T, bf16>)
+        mma_bf16(d, a, b[0], b[1]);
+    else
+        mma_f16(d, a, b[0], b[1]);
+    for (int i = 0; i < 4; i++) {
+        int row = l / 4 + i / 2 * 8, column = 2 * (l % 4) + i % 2, want = i + 1;
+        for (int k = 0; k < 16; k++)
+            want += value<T>(0, row, k) * value<T>(1, column, k);
+        expect(bad, d[i] == (float)want);
+    }
+    __syncwarp();
+}
+
+__global__ void warps(const float *g, unsigned *bad)
+{
+    __shared__ alignas(16) uint16_t m[4][8][8];
+    __shared__ alignas(16) float copied[128];
+    int t = threadIdx.x;
+    warp_product<bf16>(m, bad);
+    warp_product<f16>(m, bad);
+    copy_async(&copied[4 * t], &g[4 * t], t % 5 * 4);
+    copy_async_commit();
+    copy_async_commit();
+    copy_async_wait<1>();
+    __syncwarp();
+    for (int i = t; i < 128; i += 32)
+        expect(bad, copied[i] == (i % 4 < i / 4 % 5 ? g[i] : 0));
+}
+
 __global__ __launch_bounds__(128, 1) void block(float *g, unsigned *bad)
 {
     __shared__ alignas(128) uint16_t m[4][8][8];

@@ -94,7 +94,8 @@ static void boxes_and_blocks(void **state)
 {
     (void)state;
     static const char *const names[] = {"boxes<1>", "boxes<2>", "boxes<3>", "boxes<4>", "boxes<5>",
-                                        "pair",     "block",    "meet",     "epilogue", NULL};
+                                        "pair",     "block",    "meet",     "epilogue", "warps",
+                                        NULL};
     struct machine m;
     float g[1024], sums[64];
     need_toolkit();
@@ -128,6 +129,7 @@ static void boxes_and_blocks(void **state)
     uint64_t partial = ptxvm_alloc(vm, "partial", 64 * 96 * 4, 256, PTXVM_READ_WRITE);
     run(&m, "meet", 4, 64, 0, (const uint64_t[]){words, words + 4, m.bad}, 24);
     run(&m, "epilogue", 1, 128, 0, (const uint64_t[]){c, partial, m.bad}, 24);
+    run(&m, "warps", 1, 32, 0, (const uint64_t[]){dg, m.bad}, 16);
     machine_close(&m);
 }
 

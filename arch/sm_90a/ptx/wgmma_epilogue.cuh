@@ -31,10 +31,11 @@ template <int Count>
 __device__ __forceinline__ void wgmma_store_bf16(void *c, int64_t stride, int rows, int columns,
                                                  const float (&d)[Count])
 {
+    char *first = static_cast<char *>(c) + 2 * (wgmma_row(0) * stride + wgmma_column(0));
 #pragma unroll
     for (int i = 0; i < Count; i += 2)
         if (wgmma_row(i) < rows && wgmma_column(i) < columns)
-            static_cast<uint32_t *>(c)[(wgmma_row(i) * stride + wgmma_column(i)) / 2] =
+            *reinterpret_cast<uint32_t *>(first + 16 * stride * (i / 2 % 2) + 4 * (i - i % 4)) =
                 pack_bf16(d[i], d[i + 1]);
 }
 
@@ -44,11 +45,12 @@ template <int Count>
 __device__ __forceinline__ void wgmma_store_f32(float *c, int64_t stride, int rows, int columns,
                                                 const float (&d)[Count])
 {
+    float *first = c + wgmma_row(0) * stride + wgmma_column(0);
 #pragma unroll
     for (int i = 0; i < Count; i += 2)
         if (wgmma_row(i) < rows && wgmma_column(i) < columns)
-            *reinterpret_cast<float2 *>(c + wgmma_row(i) * stride + wgmma_column(i)) = {d[i],
-                                                                                        d[i + 1]};
+            *reinterpret_cast<float2 *>(first + 8 * stride * (i / 2 % 2) + 2 * (i - i % 4)) = {
+                d[i], d[i + 1]};
 }
 
 // Writes 64 x N sums as bf16 to shared memory, as boxes {64 columns, box_rows rows} with swizzle

@@ -8,7 +8,7 @@
 //   columns of A and of B, 64 bytes a row. Four stages: three are on their way while one is used.
 //
 // What to see here:
-//   * cp.async copies 16 bytes without passing through registers. Its source size may be less than 16; the
+//   * cp.async (copy_async) copies 16 bytes without passing through registers. Its source size may be less than 16; the
 //     rest is zero. Size 0 makes rows past the edge zero with no branch.
 //   * Swizzle by hand: chunk c of row r lies at c ^ (r / 2 % 4). Eight neighbouring rows of one chunk,
 //     which is what ldmatrix reads, then lie in eight different groups of banks.
@@ -32,8 +32,10 @@
 }
 */
 
-#include <cstdint>
 #include <cuda_bf16.h>
+#include <ptxbench/matrix.cuh>
+#include <ptxbench/mma_sync.cuh>
+using namespace ptxbench;
 
 constexpr int TILE = 128, STEP = 32, STAGES = 4;
 constexpr int ROW = STEP * 2, PIECE = TILE * ROW; // bytes
@@ -45,37 +47,18 @@ __device__ int place(int r, int c)
 }
 
 // Asks for rows first … first + 127, columns k … k + 31 of a matrix; rows and columns outside become zero.
-__device__ void copy_piece(uint32_t to, const __nv_bfloat16 *matrix, int first, int rows, int k, int K)
+__device__ void copy_piece(char *to, const __nv_bfloat16 *matrix, int first, int rows, int k, int K)
 {
     for (int i = threadIdx.x; i < TILE * 4; i += 256) {
         int r = i / 4, c = i % 4;
         bool inside = first + r < rows && k + c * 8 < K;
         const __nv_bfloat16 *from = inside ? matrix + (int64_t)(first + r) * K + k + c * 8 : matrix;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + place(r, c)), "l"(from),
-                     "r"(inside ? 16 : 0)
-                     : "memory");
+        copy_async(to + place(r, c), from, inside ? 16 : 0);
     }
 }
 
-// Four 8 x 8 matrices; lane i names row i % 8 of matrix i / 8.
-__device__ void ldmatrix(uint32_t (&d)[4], uint32_t from)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-                 : "r"(from)
-                 : "memory");
-}
-
-__device__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-                 "{%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 // d (64 x 32 of a warp) += its part of one stage.
-__device__ void multiply(float (&d)[4][4][4], uint32_t piece_a, uint32_t piece_b, int warp_row, int warp_column)
+__device__ void multiply(float (&d)[4][4][4], const char *piece_a, const char *piece_b, int warp_row, int warp_column)
 {
     int lane = threadIdx.x % 32;
     for (int k = 0; k < STEP / 16; k++) {
@@ -86,36 +69,35 @@ __device__ void multiply(float (&d)[4][4][4], uint32_t piece_a, uint32_t piece_b
             ldmatrix(b[j], piece_b + place(warp_column + j * 16 + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
         for (int i = 0; i < 4; i++)
             for (int j = 0; j < 4; j++)
-                mma(d[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+                mma_bf16(d[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
     }
 }
 
 __global__ __launch_bounds__(256, 2) void gemm_mma_sync(const __nv_bfloat16 *A, const __nv_bfloat16 *B,
                                                         __nv_bfloat16 *C, int M, int N, int K)
 {
-    extern __shared__ __align__(128) unsigned char raw[];
-    uint32_t base = (uint32_t)__cvta_generic_to_shared(raw);
+    extern __shared__ __align__(128) char raw[];
     int first_row = blockIdx.x * TILE, first_column = blockIdx.y * TILE;
     int warp = threadIdx.x / 32, warp_row = warp / 4 * 64, warp_column = warp % 4 * 32;
     int steps = (K + STEP - 1) / STEP;
 
     auto fetch = [&](int step) {
-        uint32_t stage = base + step % STAGES * 2 * PIECE;
+        char *stage = raw + step % STAGES * 2 * PIECE;
         if (step < steps) {
             copy_piece(stage, A, first_row, M, step * STEP, K);
             copy_piece(stage + PIECE, B, first_column, N, step * STEP, K);
         }
-        asm volatile("cp.async.commit_group;" ::: "memory"); // a group a step, even an empty one
+        copy_async_commit(); // a group a step, even an empty one
     };
 
     for (int step = 0; step < STAGES - 1; step++)
         fetch(step);
     float d[4][4][4] = {};
     for (int step = 0; step < steps; step++) {
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+        copy_async_wait<STAGES - 2>();
         __syncthreads(); // everybody's part of this stage is here, and the stage to refill was used
         fetch(step + STAGES - 1);
-        uint32_t stage = base + step % STAGES * 2 * PIECE;
+        char *stage = raw + step % STAGES * 2 * PIECE;
         multiply(d, stage, stage + PIECE, warp_row, warp_column);
     }
 
