@@ -38,6 +38,13 @@ static bool stop(struct checker *c, enum verdict verdict, const char *detail)
     return check_tally_stop(&c->tally, verdict, "%s", detail);
 }
 
+static bool oracle_failed(struct checker *c, const struct fault *f)
+{
+    char detail[LIMIT_DETAIL];
+    snprintf(detail, sizeof(detail), "the oracle failed: %.480s", f->detail);
+    return stop(c, VERDICT_INFRA_ERROR, detail);
+}
+
 /* One run of the candidate's plan on poisoned outputs. */
 static bool run_candidate(struct checker *c, bool keep_counts)
 {
@@ -129,11 +136,8 @@ static bool judge_trial(struct checker *c, const struct distribution *d, bool di
     struct problem as_oracle;
     struct tensors want;
     bool ok = oracle_run(c->request, &c->tensors, &as_oracle, &want, &f) == ERR_NONE;
-    if (!ok) {
-        char detail[LIMIT_DETAIL];
-        snprintf(detail, sizeof(detail), "the oracle failed: %.480s", f.detail);
-        stop(c, VERDICT_INFRA_ERROR, detail);
-    }
+    if (!ok)
+        oracle_failed(c, &f);
     if (ok && differ) { /* the first run may be the wrong one */
         ok = compare_outputs(c, &c->first, &want, d, "", list);
         if (ok)
@@ -150,6 +154,8 @@ static bool trial(struct checker *c, size_t n)
     const struct distribution *d = &c->request->problem->distributions[n];
     struct fault f = {0};
     tensors_draw_inputs(&c->tensors, c->request->workload, d, c->request->seeds[n]);
+    if (tensors_derive_inputs(c->request, &c->tensors, &f) != ERR_NONE)
+        return oracle_failed(c, &f);
     bool twice = n == 0, same = true;
     if (!run_candidate(c, twice))
         return false;

@@ -44,7 +44,7 @@ void tensors_draw_inputs(struct tensors *t, const struct workload *w, const stru
 {
     for (size_t i = 0; i < t->problem->tensor_count; i++) {
         int64_t shape[LIMIT_DIMS], n = problem_shape(t->problem, w, i, shape);
-        if (t->problem->tensors[i].role == TENSOR_INPUT && !t->problem->tensors[i].derived)
+        if (t->problem->tensors[i].role == TENSOR_INPUT)
             inputs_fill(seed, d, (unsigned)i, t->problem->tensors[i].dtype, t->data[i], n);
     }
 }
@@ -69,30 +69,57 @@ static enum err run_rig(const struct rig_spec *spec, struct fault *f)
     return e;
 }
 
-enum err oracle_run(const struct check_request *request, const struct tensors *from,
-                    struct problem *as_oracle, struct tensors *answer, struct fault *f)
+/* Runs a launch plan of the oracle on tensors whose outputs are those of t->problem. */
+static enum err run_launch(const struct check_request *request, const json_t *launch,
+                           struct tensors *t, struct fault *f)
 {
-    *answer = (struct tensors){0};
-    problem_as_oracle(request->problem, as_oracle);
     struct faults faults = {0};
-    struct plan *plan = plan_parse(request->problem->oracle_launch, as_oracle, request->workload,
-                                   request->arch, "$.oracle.launch", &faults);
+    struct plan *plan = plan_parse(launch, t->problem, request->workload, request->arch, "$.oracle",
+                                   &faults);
     enum err e = ERR_INTERNAL;
-    if (!plan) {
-        char first[LIMIT_DETAIL];
-        fault_set(f, e, "%s", faults_first(&faults, first, sizeof(first)));
-    } else if ((e = tensors_init(answer, as_oracle, request->workload, from, f)) == ERR_NONE) {
-        tensors_poison_outputs(answer);
+    if (plan) {
+        tensors_poison_outputs(t);
         struct rig_spec spec = {
-            .problem = as_oracle, .workload = request->workload, .arch = request->arch,
-            .plan = plan, .ptx = request->oracle_ptx, .ptx_len = request->oracle_ptx_len, .tensors = answer->data,
-            .thread_instructions = UINT64_MAX >> 1, .plan_ms = ORACLE_MS,
+            .problem = t->problem,
+            .workload = request->workload,
+            .arch = request->arch,
+            .plan = plan,
+            .ptx = request->oracle_ptx,
+            .ptx_len = request->oracle_ptx_len,
+            .tensors = t->data,
+            .thread_instructions = UINT64_MAX >> 1,
+            .plan_ms = ORACLE_MS,
         };
         e = run_rig(&spec, f);
+    } else {
+        char first[LIMIT_DETAIL];
+        fault_set(f, e, "%s", faults_first(&faults, first, sizeof(first)));
     }
     faults_release(&faults);
     plan_free(plan);
     return e;
+}
+
+enum err oracle_run(const struct check_request *request, const struct tensors *from,
+                    struct problem *as_oracle, struct tensors *answer, struct fault *f)
+{
+    problem_as_oracle(request->problem, as_oracle);
+    enum err e = tensors_init(answer, as_oracle, request->workload, from, f);
+    if (e == ERR_NONE)
+        e = run_launch(request, request->problem->oracle_launch, answer, f);
+    return e;
+}
+
+enum err tensors_derive_inputs(const struct check_request *request, struct tensors *t,
+                               struct fault *f)
+{
+    if (!request->problem->derive_launch)
+        return ERR_NONE;
+    struct problem as_derive;
+    problem_as_derive(request->problem, &as_derive);
+    struct tensors derive = *t; /* the same memory */
+    derive.problem = &as_derive;
+    return run_launch(request, request->problem->derive_launch, &derive, f);
 }
 
 struct compare_task tensors_task(const struct tensors *got, const struct tensors *want,

@@ -19,9 +19,16 @@ struct tensors {
 enum err tensors_init(struct tensors *t, const struct problem *problem, const struct workload *w,
                       const struct tensors *inputs, struct fault *f);
 void tensors_release(struct tensors *t);
+/* Fills every input. Derived ones get values too, as if they were drawn: good enough for who only
+ * watches a kernel, for others tensors_derive_inputs() follows. */
 void tensors_draw_inputs(struct tensors *t, const struct workload *w, const struct distribution *d,
                          struct seed seed);
 void tensors_poison_outputs(struct tensors *t);
+
+/* Makes the derived inputs, if the problem has any, by the oracle of `request` from the inputs that
+ * are drawn. Poisons the outputs. Any failure is ours. */
+enum err tensors_derive_inputs(const struct check_request *request, struct tensors *t,
+                               struct fault *f);
 
 /* Runs the problem's oracle on the inputs of `from`. `as_oracle` is filled by problem_as_oracle()
  * and belongs to the answer, which the caller releases. Any failure is ours. */

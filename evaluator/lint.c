@@ -111,17 +111,25 @@ static enum err try_answers(struct lint *l)
     return e;
 }
 
+/* The oracle's answer to one seed, whose inputs stay in l->got. */
+static enum err answer_seed(struct lint *l, struct seed seed, struct problem *as_oracle,
+                            struct tensors *answer)
+{
+    const struct check_request *q = &l->request;
+    tensors_draw_inputs(&l->got, q->workload, l->distribution, seed);
+    enum err e = tensors_derive_inputs(q, &l->got, l->fault);
+    if (e == ERR_NONE)
+        e = oracle_run(q, &l->got, as_oracle, answer, l->fault);
+    return e;
+}
+
 /* The oracle's answers to two seeds, then every answer against the first. */
 static enum err lint_distribution(struct lint *l)
 {
     struct problem as_oracle;
-    const struct check_request *q = &l->request;
-    tensors_draw_inputs(&l->got, q->workload, l->distribution, (struct seed){1, 2});
-    enum err e = oracle_run(q, &l->got, &as_oracle, &l->other, l->fault);
-    if (e == ERR_NONE) {
-        tensors_draw_inputs(&l->got, q->workload, l->distribution, (struct seed){3, 4});
-        e = oracle_run(q, &l->got, &as_oracle, &l->want, l->fault);
-    }
+    enum err e = answer_seed(l, (struct seed){1, 2}, &as_oracle, &l->other);
+    if (e == ERR_NONE)
+        e = answer_seed(l, (struct seed){3, 4}, &as_oracle, &l->want);
     if (e == ERR_NONE)
         e = try_answers(l);
     tensors_release(&l->want);

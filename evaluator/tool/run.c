@@ -119,13 +119,22 @@ static int try_schedules(const struct tool_program *p, const struct run_options 
     struct schedules s = {.program = p, .options = o, .differ = json_array()};
     struct fault f = {0};
     char why[LIMIT_DETAIL] = "";
+    const struct check_request oracle = {
+        .problem = sub->problem,
+        .workload = sub->workload,
+        .arch = sub->arch,
+        .oracle_ptx = p->oracle_ptx.data,
+        .oracle_ptx_len = p->oracle_ptx.len,
+    };
     bool ok = tensors_init(&s.first, sub->problem, sub->workload, NULL, &f) == ERR_NONE &&
               tensors_init(&s.other, sub->problem, sub->workload, &s.first, &f) == ERR_NONE;
     if (ok) {
         tensors_draw_inputs(&s.first, sub->workload, &sub->problem->distributions[0],
                             program_seed(o, 0));
-        ok = run_one(&s, o->seed, &s.first, why, sizeof(why));
+        ok = tensors_derive_inputs(&oracle, &s.first, &f) == ERR_NONE;
     }
+    if (ok)
+        ok = run_one(&s, o->seed, &s.first, why, sizeof(why));
     for (uint64_t n = 1; ok && n < o->schedules; n++)
         if (run_one(&s, o->seed + n, &s.other, why, sizeof(why)))
             compare_one(&s, o->seed + n);

@@ -45,6 +45,9 @@ static bool judge_plan(struct sample *s)
             "wrote that are not run");
     if (plan->launches[0].cooperative)
         return cannot(s, "the launch is cooperative: its CTAs wait for each other");
+    if (s->program->submission.problem->derive_launch)
+        return cannot(s, "an input of this problem is made by a whole run of the oracle: run the "
+                         "whole grid of a small workload instead");
     return true;
 }
 
