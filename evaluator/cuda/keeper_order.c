@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluator/cuda/keeper_order.h"
 
-int order_batches(int slots)
+#include <math.h>
+
+static int at_least(int least, int v)
 {
-    int per_batch = slots / 2, needed = (ORDER_BLOCKS_MIN + per_batch - 1) / per_batch;
-    return needed < ORDER_BATCHES_MIN ? ORDER_BATCHES_MIN : needed;
+    return v < least ? least : v;
+}
+
+static int ceil_div(int a, int b)
+{
+    return (a + b - 1) / b;
+}
+
+struct order_spread order_spread(int slots_max, double block_us)
+{
+    double room = block_us > 0 ? ceil(ORDER_BLOCKS_US / block_us) : ORDER_BLOCKS;
+    int blocks = room < ORDER_BLOCKS ? at_least(ORDER_BLOCKS_MIN, (int)room) : ORDER_BLOCKS;
+    int per_batch = ceil_div(blocks, ORDER_BATCHES_MIN);
+    per_batch = per_batch > slots_max / 2 ? slots_max / 2 : per_batch;
+    return (struct order_spread){at_least(ORDER_BATCHES_MIN, ceil_div(blocks, per_batch)),
+                                 2 * per_batch};
 }
 
 static void put(json_t *order, const char *side, int slot)

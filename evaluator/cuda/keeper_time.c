@@ -14,6 +14,7 @@ enum {
     FLOOR_RUNS = 20,
     FLOOR_MS = 10 * 1000,
     SPLIT_RUNS = 8,
+    SPLIT_RUNS_MIN = 3,
     PROBE_SLOTS = 2, /* of the batch that tells whether it is slow */
     LOCK_MS = 50 * 1000,
 };
@@ -23,7 +24,9 @@ enum {
  * timed to 0.1 %: the device is worth more. Judged by blocks that count, never by the warm-up, so
  * nothing is gained by being slow in it. */
 #define SLOW_SPEEDUP 0.25
-#define SLOW_US 500e3
+#define SLOW_US 1000e3
+/* The launches of a plan apart are worth that much time. */
+#define SPLIT_US 100e3
 
 static struct nvml_sample sample(struct keeper_timing *t)
 {
@@ -190,13 +193,18 @@ static bool check_samples(struct keeper_timing *t, int slots, struct keeper_end 
                           tensor, changed, slots * WIRE_SAMPLES);
 }
 
-/* Is every block so far far slower than the baseline, and would `launches` more be too long? */
-static bool is_slow(const struct keeper_timing *t, size_t launches)
+static double block_us(const struct timing_block *b)
 {
+    return b->baseline[0] + b->baseline[1] + b->candidate[0] + b->candidate[1];
+}
+
+/* Is every block so far far slower than the baseline, and would all that are left be too long? */
+static bool is_slow(const struct keeper_timing *t)
+{
+    double launches = t->spread.batches * t->spread.slots;
     for (size_t i = 0; i < t->count; i++) {
         const double *b = t->blocks[i].baseline, *c = t->blocks[i].candidate;
-        if (b[0] + b[1] > SLOW_SPEEDUP * (c[0] + c[1]) ||
-            (c[0] + c[1]) / 2 * (double)launches < SLOW_US)
+        if (b[0] + b[1] > SLOW_SPEEDUP * (c[0] + c[1]) || (c[0] + c[1]) / 2 * launches < SLOW_US)
             return false;
     }
     return true;
@@ -211,25 +219,33 @@ static bool batch(struct keeper_timing *t, int slots, struct keeper_end *end)
 /* One block alone, and then one more if the candidate is slow, or all that there have to be. */
 static bool run_batches(struct keeper_timing *t, struct keeper_end *end)
 {
-    size_t total = (size_t)order_batches(t->task->slots);
-    bool ok = true;
     if (!batch(t, PROBE_SLOTS, end))
         return false;
+    t->spread = order_spread(t->task->slots, block_us(&t->blocks[0]));
+    size_t total = (size_t)t->spread.batches;
+    bool ok = true;
     keeper_job_progress(t->job, 0, total);
-    if (is_slow(t, total * (size_t)t->task->slots))
+    if (is_slow(t))
         return batch(t, PROBE_SLOTS, end);
     for (size_t i = 0; ok && i < total; i++) {
-        ok = batch(t, t->task->slots, end);
+        ok = batch(t, t->spread.slots, end);
         keeper_job_progress(t->job, i + 1, total);
     }
     return ok;
+}
+
+static size_t split_runs(const struct keeper_timing *t)
+{
+    const double *c = t->blocks[0].candidate;
+    double runs = SPLIT_US / c[0];
+    return runs < SPLIT_RUNS_MIN ? SPLIT_RUNS_MIN : runs < SPLIT_RUNS ? (size_t)runs : SPLIT_RUNS;
 }
 
 /* What it takes to launch nothing, and what each launch of a plan takes. */
 static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
 {
     double us[WIRE_ENTRIES], start_s = now_s();
-    size_t launches = t->job->plan->launch_count;
+    size_t launches = t->job->plan->launch_count, runs = split_runs(t);
     json_t *answer =
         keeper_job_ask(t->job, json_pack("{s:s, s:i}", "op", "floor", "count", FLOOR_RUNS),
                        FLOOR_MS, "the empty kernel", end);
@@ -238,15 +254,14 @@ static bool run_extras(struct keeper_timing *t, struct keeper_end *end)
         t->floor_us = timing_median(us, FLOOR_RUNS);
     json_decref(answer);
     if (ok && launches > 1) {
-        answer = keeper_job_ask(
-            t->job,
-            json_pack("{s:s, s:i, s:i}", "op", "split", "slot", ORDER_DUMMY, "repeat", SPLIT_RUNS),
-            t->batch_ms, "timing every launch", end);
+        answer = keeper_job_ask(t->job,
+                                json_pack("{s:s, s:i, s:I}", "op", "split", "slot", ORDER_DUMMY,
+                                          "repeat", (json_int_t)runs),
+                                t->batch_ms, "timing every launch", end);
         ok = answer != NULL;
         for (size_t i = 0; ok && i < launches; i++)
-            if (keeper_answer_times(json_array_get(json_object_get(answer, "us"), i), us,
-                                    SPLIT_RUNS))
-                t->launch_us[i] = timing_median(us, SPLIT_RUNS);
+            if (keeper_answer_times(json_array_get(json_object_get(answer, "us"), i), us, runs))
+                t->launch_us[i] = timing_median(us, runs);
         json_decref(answer);
     }
     keeper_job_part(t->job, "extras", start_s);
@@ -271,10 +286,12 @@ bool keeper_time(struct keeper_job *j, const json_t *request, json_t *result,
     static struct keeper_timing t; /* large; one job at a time */
     struct device_lock *lock = &j->process->gpu.lock;
     struct fault f = {0};
-    size_t total = (size_t)order_batches(j->task->slots);
     double start_s = now_s();
-    t = (struct keeper_timing){
-        .job = j, .task = j->task, .batch_ms = json_integer_value(json_object_get(request, "ms"))};
+    t = (struct keeper_timing){.job = j,
+                               .task = j->task,
+                               .batch_ms = json_integer_value(json_object_get(request, "ms")),
+                               .spread = order_spread(j->task->slots, 0)};
+    size_t total = (size_t)t.spread.batches;
     if (!can_time(&t, end))
         return false;
     check_tally_init(&t.tally);

@@ -58,7 +58,7 @@ static json_t *timing_json(const struct keeper_timing *t, const struct timing_su
 {
     json_t *out =
         json_pack("{s:I, s:I, s:i, s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o}", "blocks",
-                  (json_int_t)t->count, "batches", (json_int_t)t->batches, "slots", t->task->slots,
+                  (json_int_t)t->count, "batches", (json_int_t)t->batches, "slots", t->spread.slots,
                   "candidate", "median_us", microseconds(s->candidate_us), "mean_us",
                   microseconds(s->candidate_mean_us), "first_us", microseconds(s->first_us),
                   "rest_us", microseconds(s->rest_us), "baseline", "median_us",
@@ -77,7 +77,7 @@ static json_t *timing_json(const struct keeper_timing *t, const struct timing_su
 
 static json_t *baseline_json(const struct keeper_timing *t, const struct timing_summary *s)
 {
-    json_t *out = json_deep_copy(json_object_get(t->job->runner.ready, "baseline"));
+    json_t *out = json_deep_copy(json_object_get(t->task->plan, "baseline"));
     if (!json_is_object(out))
         return json_null();
     json_object_set_new(out, "us", microseconds(s->baseline_us));

@@ -7,7 +7,7 @@
 #include "evaluator/cuda/keeper_job.h"
 #include "evaluator/cuda/keeper_sample.h"
 
-enum { TIMING_ROOM = 2 + ORDER_BLOCKS_MIN + ORDER_BATCHES_MIN * ADMIT_SLOTS_MAX / 2 };
+enum { TIMING_ROOM = 2 + ORDER_BLOCKS + ORDER_BATCHES_MIN * ADMIT_SLOTS_MAX / 2 };
 
 struct keeper_timing {
     struct keeper_job *job; /* borrowed */
@@ -17,6 +17,7 @@ struct keeper_timing {
     struct nvml_set environment;
     struct timing_block blocks[TIMING_ROOM];
     size_t count, batches;
+    struct order_spread spread; /* as it was when only the first block was known */
     double floor_us, launch_us[LIMIT_LAUNCHES]; /* 0: not measured */
     struct task_draw draws[ADMIT_SLOTS_MAX];    /* of the batch at hand … */
     struct keeper_sample sample;

@@ -18,12 +18,12 @@
 /* Choices that are this close are one. */
 #define PLAN_CLOSE 0.985
 enum { PLAN_FIRST = 2, PLAN_SLOTS = 16, PLAN_ROUNDS = 5, PLAN_WARM_MS = 300 };
-enum { WARM_PAIRS = 8, WARM_FIRST = 2, WARM_MORE_MS = 1500, SEND_MS = 10000 };
+enum { WARM_PAIRS = 8, WARM_PAIRS_MIN = 2, WARM_FIRST = 2, WARM_MORE_MS = 1500, SEND_MS = 10000 };
 
 struct runner {
     struct session session;
     struct batch batch;
-    struct baseline_library library;
+    struct baseline_libraries libraries;
     struct baseline *baseline;      /* planned at its first use … */
     const struct workload *planned; /* for this one */
 };
@@ -33,13 +33,15 @@ static struct runner *runner_of(struct session *s)
     return s->role;
 }
 
-static bool ready_baseline(struct session *s, struct session_answer *out)
+/* `choice`: see baseline_new(); NULL for what is planned already, or what the libraries say first. */
+static bool ready_baseline(struct session *s, const char *choice, struct session_answer *out)
 {
     struct runner *r = runner_of(s);
     struct fault f = {0};
-    if (r->planned != s->workload) {
+    if (r->planned != s->workload || choice) {
         baseline_free(r->baseline);
-        r->baseline = baseline_new(&r->library, &s->device, s->problem, s->workload, &f);
+        r->baseline =
+            baseline_new(&r->libraries, &s->device, s->problem, s->workload, choice, &f);
         r->planned = s->workload;
     }
     if (!r->baseline)
@@ -110,7 +112,7 @@ static bool do_launch(struct session *s, const json_t *request, struct wire_mess
     bool baseline = side && !strcmp(side, "baseline");
     int slot = session_slot(s, request, "slot", out);
     bool fresh = json_is_true(json_object_get(request, "fresh"));
-    if (slot < 0 || !(baseline ? ready_baseline(s, out) : ready_candidate(s, fresh, out)))
+    if (slot < 0 || !(baseline ? ready_baseline(s, NULL, out) : ready_candidate(s, fresh, out)))
         return false;
     struct batch *b = &runner_of(s)->batch;
     double start = now_s(), us = 0;
@@ -220,27 +222,38 @@ static bool do_plan(struct session *s, const json_t *request, struct wire_messag
     (void)message;
     struct batch_entry entries[PLAN_FIRST + PLAN_SLOTS];
     double us[BASELINE_CHOICES];
-    char text[BASELINE_CHOICE_TEXT];
     const char *given = json_string_value(json_object_get(request, "choice"));
     struct runner *r = runner_of(s);
-    if (!s->launcher || !ready_baseline(s, out))
+    if (!s->launcher || !ready_baseline(s, given, out))
         return s->launcher ? false : session_refuse(out, "nothing is open");
+    json_object_set_new(out->members, "baseline", baseline_json(r->baseline));
     if (given)
-        return baseline_choose_text(r->baseline, given) ||
-               session_refuse(out, "the baseline has no such choice");
+        return true;
     r->batch.candidate = NULL;
     size_t count = read_slots(s, request, entries, out);
     if (!count || !try_choices(s, entries, count, us, out))
         return false;
     size_t best = best_choice(us, baseline_choices(r->baseline));
     baseline_choose(r->baseline, best);
-    baseline_choice_text(r->baseline, text);
+    char *text = baseline_choice(r->baseline);
+    if (!text)
+        return session_refuse(out, "the baseline cannot be told to others");
     json_t *tried = json_array();
     put_times(tried, us, baseline_choices(r->baseline));
     json_object_set_new(out->members, "choice", json_string(text));
     json_object_set_new(out->members, "chosen", json_integer((json_int_t)best));
     json_object_set_new(out->members, "us", tried);
+    free(text);
     return true;
+}
+
+/* A round of long runs lasts about as long as the whole warm-up has to. */
+static size_t warm_pairs(const double medians[2], int64_t wanted_ms)
+{
+    double pairs = 1e3 * (double)wanted_ms / (medians[0] + medians[1]);
+    return pairs < WARM_PAIRS_MIN ? WARM_PAIRS_MIN
+           : pairs < WARM_PAIRS   ? (size_t)pairs
+                                  : WARM_PAIRS;
 }
 
 static bool do_warm(struct session *s, const json_t *request, struct wire_message *message,
@@ -252,10 +265,10 @@ static bool do_warm(struct session *s, const json_t *request, struct wire_messag
     int64_t wanted_ms = json_integer_value(json_object_get(request, "ms")), start = now_ms();
     double before = 0, now[2] = {0};
     json_int_t launches = 0;
-    if (baseline < 0 || !ready_baseline(s, out) || !ready_candidate(s, false, out))
+    if (baseline < 0 || !ready_baseline(s, NULL, out) || !ready_candidate(s, false, out))
         return false;
     size_t pairs = 1; /* a slow candidate takes long enough with one */
-    for (bool steady = false; !steady; pairs = WARM_PAIRS) {
+    for (bool steady = false; !steady; pairs = warm_pairs(now, wanted_ms)) {
         if (!warm_round(s, candidate, baseline, pairs, now, out))
             return false;
         launches += (json_int_t)(2 * pairs);
@@ -296,7 +309,7 @@ static bool do_batch(struct session *s, const json_t *request, struct wire_messa
     for (size_t i = 0; i < count; i++)
         if (!read_entry(s, json_array_get(order, i), &entries[i]))
             return session_refuse(out, "entry %zu of the batch names no slot", i);
-    if (!ready_baseline(s, out) || !ready_candidate(s, true, out))
+    if (!ready_baseline(s, NULL, out) || !ready_candidate(s, true, out))
         return false;
     set_outputs(s, true, request);
     bool ok = batch_run(&runner_of(s)->batch, entries, count, (size_t)untimed, us, &out->fault);
@@ -358,11 +371,13 @@ static const struct session_row operations[] = {
 };
 
 /* Without a library for the baseline a runner can still check. */
-static json_t *baseline_json(const struct runner *r, enum err library)
+static json_t *libraries_json(const struct baseline_libraries *l)
 {
-    return library != ERR_NONE
-               ? json_null()
-               : json_pack("{s:s, s:s}", "name", r->library.name, "version", r->library.version);
+    json_t *out = json_object();
+    for (size_t i = 0; i < BASELINE_LIBRARIES; i++)
+        json_object_set_new(out, l->of[i].name,
+                            json_string(l->of[i].handle ? l->of[i].version : l->of[i].missing));
+    return out;
 }
 
 int gpu_runner(int fd, int ordinal)
@@ -373,8 +388,9 @@ int gpu_runner(int fd, int ordinal)
         batch_open(&r.batch, &r.session.device, &f) != ERR_NONE)
         return session_fail(fd, &f);
     r.session.role = &r;
-    enum err library = baseline_library_open(&r.library, &r.session.device, &f);
-    json_t *event = json_pack("{s:o}", "baseline", baseline_json(&r, library));
+    enum err e = baseline_libraries_open(&r.libraries, &r.session.device, &f);
+    json_t *event = json_pack("{s:o}", "baseline",
+                              e == ERR_NONE ? libraries_json(&r.libraries) : json_null());
     int status = session_serve(&r.session, operations, COUNT_OF(operations), event);
     json_decref(event);
     baseline_free(r.baseline);

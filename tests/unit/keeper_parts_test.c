@@ -100,13 +100,32 @@ static void a_batch_uses_every_slot_once_on_each_side(void **state)
 static void there_are_enough_blocks(void **state)
 {
     (void)state;
-    assert_int_equal(order_batches(16), 4);
-    assert_int_equal(order_batches(14), 5);
-    assert_int_equal(order_batches(2), 30);
-    for (int slots = 2; slots <= ADMIT_SLOTS_MAX; slots += 2) {
-        assert_true(order_batches(slots) * slots / 2 >= ORDER_BLOCKS_MIN);
-        assert_true(order_batches(slots) * slots / 2 + 2 <= TIMING_ROOM);
+    static const struct {
+        int slots_max;
+        double block_us;
+        int batches, slots;
+    } cases[] = {
+        {16, 0, 4, 16},    {14, 0, 5, 14}, {2, 0, 30, 2}, {16, 4e3, 4, 16}, /* gemm */
+        {16, 20e3, 4, 16}, /* attention forward: 30 of them are 0.6 s */
+        {14, 32e3, 4, 10}, /* backward, as fast as the baseline: 19 blocks */
+        {14, 100e3, 4, 6}, /* and a fifth as fast: the 12 that there must be */
+        {2, 350e3, 12, 2}, /* where memory has room for two slots */
+        {16, 1e12, 4, 6},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct order_spread s = order_spread(cases[i].slots_max, cases[i].block_us);
+        assert_int_equal(s.batches, cases[i].batches);
+        assert_int_equal(s.slots, cases[i].slots);
     }
+    for (int slots = 2; slots <= ADMIT_SLOTS_MAX; slots += 2)
+        for (double us = 1; us < 1e7; us *= 1.7) {
+            struct order_spread s = order_spread(slots, us);
+            int blocks = s.batches * s.slots / 2;
+            assert_true(s.slots % 2 == 0 && s.slots >= 2 && s.slots <= slots);
+            assert_true(blocks >= ORDER_BLOCKS_MIN && s.batches >= ORDER_BATCHES_MIN);
+            assert_true(blocks >= ORDER_BLOCKS || blocks * us >= ORDER_BLOCKS_US);
+            assert_true(blocks + 2 <= TIMING_ROOM);
+        }
 }
 
 static void blocks_take_times_in_order(void **state)
@@ -217,12 +236,12 @@ static void tell(struct told *t, double baseline_us, double candidate_us)
     t->task.problem = problems_find(&t->process.registry.problems, "gemm");
     t->task.workload = problem_workload(t->task.problem, "m8192_n7168_k5120");
     t->task.slots = 16;
-    t->task.plan = json_pack("{s:i, s:[f,f]}", "chosen", 1, "us", 800.0, 700.0);
+    t->task.plan = json_pack("{s:i, s:[f,f], s:{s:s, s:s}}", "chosen", 1, "us", 800.0, 700.0,
+                             "baseline", "name", "cuBLAS", "version", "13.1.0");
     t->job = (struct keeper_job){.process = &t->process, .task = &t->task, .parts = json_object()};
     t->job.plan = calloc(1, sizeof(*t->job.plan));
     assert_non_null(t->job.plan);
-    t->job.runner.ready =
-        json_pack("{s:{s:s, s:s}}", "baseline", "name", "cuBLAS", "version", "13.1.0");
+    t->job.runner.ready = json_pack("{s:{s:s}}", "baseline", "cuBLAS", "13.1.0");
     t->timing.job = &t->job;
     t->timing.task = &t->task;
     t->timing.count = 32;
