@@ -3,7 +3,7 @@
 # What every source file has and has not.
 . "$(dirname "$0")/../t/lib.sh"
 cd "$ROOT" || exit 1
-ROOMS='core server evaluator cli tests'
+ROOMS='core server evaluator agent cli tests'
 
 sources()
 {
