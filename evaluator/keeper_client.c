@@ -22,8 +22,9 @@
 static const char program[] = "ptxbench-keeper";
 
 /* What it sees of our environment: where the installation and the libraries are. */
-static const char *const kept_variables[] = {"PATH", "PTXBENCH_HOME", "PTXBENCH_BIN", "CUDA_HOME",
-                                             "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
+static const char *const kept_variables[] = {
+    "PATH",           "PTXBENCH_HOME",   "PTXBENCH_BIN",        "CUDA_HOME",
+    "PTXBENCH_CUDNN", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
 enum { KEPT = COUNT_OF(kept_variables), VARIABLE = 4096, SEND_MS = 2000, GRACE_MS = 2000 };
 
 struct launch {

@@ -6,7 +6,8 @@
  *
  * The child speaks first, once it is warm and confined: FRAME_EVENT
  *   {"kind": "ready", "device": {"name", "uuid", "num_sms", "l2_bytes", "driver"},
- *    "sandbox": ["seccomp", …], "baseline": {"name": "cuBLAS", "version": "13.1.0"} | null}
+ *    "sandbox": ["seccomp", …], "baseline": {"cuBLAS": "13.1.0", "cuDNN": "…"} | null}: the
+ *    libraries with their versions, or why one is missing
  * or {"kind": "failed", "detail": "…"} and its end. From then on every FRAME_REQUEST gets any number of
  * FRAME_CAPTURE, then one FRAME_RESULT:
  *   {"ok": true,  "fault": null,  "sticky": false, … members of the operation}
@@ -28,8 +29,9 @@
  *        Result: {"us": time of the plan, "captured": [{"name", "bytes"}]}, one FRAME_CAPTURE before it
  *        with the bytes of all captured buffers one after the other, cut at LIMIT_CAPTURE.
  *   {"op": "plan", "choice": "…"}   gets the baseline ready, in the way that another runner has chosen.
+ *        Result: {"baseline": {"name": "cuDNN", "version": "9.19.0", "engine"?: "…"}}.
  *        With "slots": [i, …] instead, and before any candidate has run here, measures every way that the
- *        library offers, on these slots. Result then: {"choice": "…", "chosen": n, "us": [time of each way]}.
+ *        library offers, on these slots. Result then also: {"choice": "…", "chosen": n, "us": [time of each way]}.
  *   {"op": "warm", "candidate": slot, "baseline": slot, "ms": 300}
  *        both sides alternately until that much time has passed and the times are steady.
  *        Result: {"launches": n, "candidate_us", "baseline_us"}.

@@ -227,7 +227,8 @@ static bool elapsed(const struct batch *b, size_t from, size_t to, double *us,
 bool batch_run(struct batch *b, const struct batch_entry *entries, size_t count, size_t untimed,
                double *us, struct launch_fault *fault)
 {
-    size_t each = 8 + b->output_count + (b->candidate ? launcher_operations(b->candidate) : 0);
+    size_t each = 8 + b->output_count + (b->candidate ? launcher_operations(b->candidate) : 0) +
+                  (b->baseline ? baseline_operations(b->baseline) : 0);
     bool ok = true;
     b->sampled_bytes = 0;
     for (size_t i = 0; ok && i < untimed; i++)

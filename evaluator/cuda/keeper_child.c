@@ -19,8 +19,9 @@
 enum { SEND_MS = 10 * 1000, REST_MS = 5 * 1000, CHUNK = 16 * KIB };
 
 /* All of the environment it sees: where the installation and the toolkit are. */
-static const char *const kept_variables[] = {"PTXBENCH_HOME", "PTXBENCH_BIN", "CUDA_HOME",
-                                             "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
+static const char *const kept_variables[] = {
+    "PATH",           "PTXBENCH_HOME",   "PTXBENCH_BIN",        "CUDA_HOME",
+    "PTXBENCH_CUDNN", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
 
 struct launch {
     char path[PATH_MAX], number[16], variables[COUNT_OF(kept_variables)][PATH_MAX + 32];

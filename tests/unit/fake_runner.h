@@ -182,7 +182,8 @@ static void serve(struct wire_message *m)
         do_floor(m->json);
     else if (!strcmp(op, "plan"))
         say(FRAME_RESULT,
-            json_pack("{s:b, s:s, s:i, s:[f]}", "ok", 1, "choice", "ab", "chosen", 0, "us", 12.0));
+            json_pack("{s:b, s:s, s:i, s:[f], s:{s:s, s:s}}", "ok", 1, "choice", "ab", "chosen", 0,
+                      "us", 12.0, "baseline", "name", "cuBLAS", "version", "13.1.0"));
     else if (!strcmp(op, "count"))
         say(FRAME_RESULT,
             json_pack("{s:b, s:b, s:{s:{s:i, s:i}}, s:f, s:n}", "ok", 1, "executed", 1, "families",
@@ -201,7 +202,7 @@ static int play(const char *role, int behaviour)
     }
     json_t *baseline = behaviour == WITHOUT_BASELINE
                            ? json_null()
-                           : json_pack("{s:s, s:s}", "name", "cuBLAS", "version", "13.1.0");
+                           : json_pack("{s:s}", "cuBLAS", "13.1.0");
     say(FRAME_EVENT, json_pack("{s:s, s:[s], s:o}", "kind", "ready", "sandbox", "seccomp",
                                "baseline", baseline));
     while (wire_receive(WIRE_FD, &m, LIMIT_FRAME, ANSWER_MS, NULL) == ERR_NONE) {
