@@ -34,8 +34,8 @@ static const char *const parts[] = {
 static void *open_in(const char *folder, const char *name, int flags)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return dlopen(path, flags);
+    int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return n < (int)sizeof(path) ? dlopen(path, flags) : NULL;
 }
 
 /* The wheel of one Python: `bin` is the folder of its program. */

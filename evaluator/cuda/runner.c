@@ -125,12 +125,12 @@ static bool do_launch(struct session *s, const json_t *request, struct wire_mess
 }
 
 /* Both sides alternately, `pairs` times; medians[side] in microseconds. */
-static bool warm_round(struct session *s, int candidate, int baseline, size_t pairs,
+static bool warm_round(struct session *s, int candidate, int baseline, unsigned pairs,
                        double medians[2], struct session_answer *out)
 {
     struct batch_entry entries[WARM_FIRST + 2 * WARM_PAIRS];
     double us[2 * WARM_PAIRS], of_side[2][WARM_PAIRS];
-    size_t count = WARM_FIRST + 2 * pairs;
+    size_t count = WARM_FIRST + 2 * (size_t)pairs;
     for (size_t i = 0; i < count; i++)
         entries[i] = i % 2 ? (struct batch_entry){BATCH_CANDIDATE, candidate}
                            : (struct batch_entry){BATCH_BASELINE, baseline};
@@ -248,11 +248,11 @@ static bool do_plan(struct session *s, const json_t *request, struct wire_messag
 }
 
 /* A round of long runs lasts about as long as the whole warm-up has to. */
-static size_t warm_pairs(const double medians[2], int64_t wanted_ms)
+static unsigned warm_pairs(const double medians[2], int64_t wanted_ms)
 {
     double pairs = 1e3 * (double)wanted_ms / (medians[0] + medians[1]);
     return pairs < WARM_PAIRS_MIN ? WARM_PAIRS_MIN
-           : pairs < WARM_PAIRS   ? (size_t)pairs
+           : pairs < WARM_PAIRS   ? (unsigned)pairs
                                   : WARM_PAIRS;
 }
 
@@ -267,7 +267,7 @@ static bool do_warm(struct session *s, const json_t *request, struct wire_messag
     json_int_t launches = 0;
     if (baseline < 0 || !ready_baseline(s, NULL, out) || !ready_candidate(s, false, out))
         return false;
-    size_t pairs = 1; /* a slow candidate takes long enough with one */
+    unsigned pairs = 1; /* a slow candidate takes long enough with one */
     for (bool steady = false; !steady; pairs = warm_pairs(now, wanted_ms)) {
         if (!warm_round(s, candidate, baseline, pairs, now, out))
             return false;
