@@ -1,65 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a verdict can be off: the baseline as its own candidate, every verdict in a fresh runner,
-// by the scheme of the service (ABBA blocks behind a gate), beside what most benchmarks do (all of
-// one, then all of the other). Then the files named on the command line against the baseline, once
-// each.
+// by the scheme of the service (ABBA blocks behind a gate, as many as it would measure), beside what
+// most benchmarks do (all of one, then all of the other).
 //
-//   gpu_fidelity [verdicts [source.cu …]]       defaults: 20 verdicts
+//   gpu_fidelity [verdicts [problem [workload]]]       defaults: 20, gemm, the problem's own
 //
 // The last lines are figures: name value.
-#include "evaluator/timing_stats.h"
+#include "evaluator/cuda/keeper_order.h"
 #include "tests/gpu/runner_kit.h"
 
-enum { SLOTS = 16, BATCHES = 4, SEQUENCE = 50, WARM_MS = 300 };
+enum { SLOTS_MAX = ADMIT_SLOTS_MAX, SEQUENCE = 50, SEQUENCE_MIN = 10, WARM_MS = 300 };
+#define SLOTS_BYTES (INT64_C(24) << 30)
+#define SEQUENCE_US 400e3
 
+/* What is opened has to have a candidate; it never runs. */
 static const char any_plan[] =
     "/*ptxbench-launch {\"launches\": [{\"kernel\": \"k\", \"grid\": [1], "
-    "\"block\": [32], \"args\": [{\"tensor\": \"C\"}]}]} */\n"
-    "__global__ void k(unsigned short *C) { C[0] = 0; }\n";
+    "\"block\": [32], \"args\": []}]} */\n"
+    "__global__ void k() {}\n";
+
+static int slots_used; /* of each side */
 
 static json_t *entry(const char *side, int slot)
 {
     return json_pack("[s, i]", side, slot);
 }
 
-/* One batch of SLOTS / 2 blocks b c c b; baseline slots lie behind the candidate's. Appends the
- * blocks. */
-static bool batch(struct kit_runner *r, const char *candidate, struct timing_block *blocks)
+/* One batch of blocks b c c b over so many slots; those of the second side lie behind the first's.
+ * Appends the blocks. */
+static bool batch(struct kit_runner *r, int slots, struct timing_block *blocks)
 {
+    double us[2 * SLOTS_MAX];
     json_t *order = json_array();
-    json_array_append_new(order, entry("b", SLOTS));
-    json_array_append_new(order, entry(candidate, 0));
-    for (int i = 0; i < SLOTS; i += 2) {
-        json_array_append_new(order, entry("b", SLOTS + i));
-        json_array_append_new(order, entry(candidate, i));
-        json_array_append_new(order, entry(candidate, i + 1));
-        json_array_append_new(order, entry("b", SLOTS + i + 1));
+    json_array_append_new(order, entry("b", slots_used));
+    json_array_append_new(order, entry("b", 0));
+    for (int i = 0; i < slots; i += 2) {
+        json_array_append_new(order, entry("b", slots_used + i));
+        json_array_append_new(order, entry("b", i));
+        json_array_append_new(order, entry("b", i + 1));
+        json_array_append_new(order, entry("b", slots_used + i + 1));
     }
     json_t *answer = kit_ask(
         r, json_pack("{s:s, s:o, s:i}", "op", "batch", "order", order, "untimed", 2), NULL, 0);
-    json_t *us = json_object_get(answer, "us");
-    for (size_t i = 0; i < SLOTS / 2 && json_array_size(us) == 2 * SLOTS; i++) {
-        double t[4];
-        for (size_t j = 0; j < 4; j++)
-            t[j] = json_real_value(json_array_get(us, 4 * i + j));
-        blocks[i] = (struct timing_block){{t[0], t[3]}, {t[1], t[2]}, i == 0};
-    }
+    json_t *list = json_object_get(answer, "us");
+    for (size_t i = 0; i < 2 * (size_t)slots; i++)
+        us[i] = json_number_value(json_array_get(list, i));
+    order_blocks(us, slots, blocks);
     return kit_ok(answer);
 }
 
-static double by_median(const struct timing_block *blocks, size_t n, struct timing_summary *out)
-{
-    struct timing_limits limits = {0};
-    timing_summarise(blocks, n, &limits, 1, out);
-    return out->speedup;
-}
-
-/* The mean time of SEQUENCE runs in a row, over one side's slots. */
-static double sequence(struct kit_runner *r, int first_slot)
+/* The mean time of some runs in a row, over one side's slots. */
+static double sequence(struct kit_runner *r, int first_slot, int runs)
 {
     json_t *order = json_array();
-    for (int i = 0; i < SEQUENCE; i++)
-        json_array_append_new(order, entry("b", first_slot + i % SLOTS));
+    for (int i = 0; i < runs; i++)
+        json_array_append_new(order, entry("b", first_slot + i % slots_used));
     json_t *answer = kit_ask(
         r, json_pack("{s:s, s:o, s:i}", "op", "batch", "order", order, "untimed", 0), NULL, 0);
     json_t *us = json_object_get(answer, "us");
@@ -67,11 +62,12 @@ static double sequence(struct kit_runner *r, int first_slot)
     for (size_t i = 0; i < json_array_size(us); i++)
         sum += json_real_value(json_array_get(us, i));
     kit_ok(answer);
-    return sum / SEQUENCE;
+    return sum / runs;
 }
 
 struct verdict_times {
     double start_ms, setup_ms, warm_ms, batches_ms;
+    size_t blocks;
 };
 
 static bool begin(struct kit_runner *r, const struct kit *k, const struct kit_code *code,
@@ -82,121 +78,95 @@ static bool begin(struct kit_runner *r, const struct kit *k, const struct kit_co
     t->start_ms = (now_s() - at) * 1e3;
     at = now_s();
     ok = ok && kit_ok(kit_open_code(r, k, code));
-    for (int i = 0; ok && i < 2 * SLOTS; i++)
+    for (int i = 0; ok && i < 2 * slots_used; i++)
         ok = kit_ok(kit_map(r, &slots[i], i, "end"));
     t->setup_ms = (now_s() - at) * 1e3;
-    at = now_s();
-    ok = ok && kit_ok(kit_ask(r,
-                              json_pack("{s:s, s:i, s:i, s:i}", "op", "warm", "candidate", 0,
-                                        "baseline", SLOTS, "ms", WARM_MS),
-                              NULL, 0));
+    return ok;
+}
+
+/* Until the clocks are up. */
+static bool warm_up(struct kit_runner *r, struct verdict_times *t)
+{
+    struct timing_block blocks[SLOTS_MAX / 2];
+    double at = now_s();
+    bool ok = true;
+    while (ok && now_s() - at < WARM_MS / 1e3)
+        ok = batch(r, 2, blocks);
     t->warm_ms = (now_s() - at) * 1e3;
     return ok;
 }
 
-/* One verdict in a fresh process. */
+/* One verdict in a fresh process. *sequential is the ratio by the other scheme. */
 static bool verdict(const struct kit *k, const struct kit_code *code, const struct kit_slot *slots,
-                    const char *candidate, struct timing_summary *out, double *sequential,
-                    struct verdict_times *t)
+                    struct timing_summary *out, double *sequential, struct verdict_times *t)
 {
     struct kit_runner r;
-    struct timing_block blocks[BATCHES * SLOTS / 2];
-    bool ok = begin(&r, k, code, slots, t);
+    struct timing_block blocks[ORDER_BLOCKS + ORDER_BATCHES_MIN * SLOTS_MAX / 2];
+    struct timing_limits limits = {0};
+    bool ok = begin(&r, k, code, slots, t) && warm_up(&r, t) && batch(&r, 2, blocks);
     double at = now_s();
-    for (size_t i = 0; ok && i < BATCHES; i++)
-        ok = batch(&r, candidate, &blocks[i * SLOTS / 2]);
+    double us = blocks[0].baseline[0] + blocks[0].candidate[0];
+    struct order_spread spread = order_spread(slots_used, 2 * us);
+    size_t count = (size_t)(spread.batches * spread.slots / 2);
+    for (int i = 0; ok && i < spread.batches; i++)
+        ok = batch(&r, spread.slots, &blocks[i * spread.slots / 2]);
     t->batches_ms = (now_s() - at) * 1e3;
-    if (ok)
-        by_median(blocks, COUNT_OF(blocks), out);
-    if (ok && sequential) {
-        double first = sequence(&r, SLOTS);
-        *sequential = first / sequence(&r, 0);
-    }
-    if (ok && !sequential) {
-        json_t *answer = kit_ask(&r, json_pack("{s:s, s:i}", "op", "floor", "count", 20), NULL, 0);
-        char *text = json_dumps(json_object_get(answer, "us"), JSON_COMPACT);
-        printf("# empty kernel, us: %.200s\n", text);
-        free(text);
-        kit_ok(answer);
-    }
+    t->blocks = count;
+    ok = ok && timing_summarise(blocks, count, &limits, 1, out);
+    double runs = fmin(SEQUENCE, fmax(SEQUENCE_MIN, 2 * SEQUENCE_US / us));
+    double first = ok ? sequence(&r, slots_used, (int)runs) : 1;
+    *sequential = first / (ok ? sequence(&r, 0, (int)runs) : 1);
     kit_stop(&r);
     return ok;
 }
 
-static void show(const char *name, const struct timing_summary *s, const struct verdict_times *t)
+static void show(const struct timing_summary *s, const struct verdict_times *t, double sequential)
 {
-    printf("# %-28s %.4f [%.4f, %.4f]  candidate %.1f us, baseline %.1f us; start %.0f ms, set-up "
-           "%.0f, warm-up %.0f, batches %.0f\n",
-           name, s->speedup, s->ci_low, s->ci_high, s->candidate_us, s->baseline_us, t->start_ms,
+    printf("# %.4f [%.4f, %.4f] of %.1f us by %zu blocks, in sequence %.4f; start %.0f ms, "
+           "set-up %.0f, warm-up %.0f, batches %.0f\n",
+           s->speedup, s->ci_low, s->ci_high, s->baseline_us, t->blocks, sequential, t->start_ms,
            t->setup_ms, t->warm_ms, t->batches_ms);
-    fflush(stdout);
 }
 
-/* How many of 16-bit elements of the outputs of two slots differ. */
-static size_t differ(const struct kit *k, const struct kit_slot *a, const struct kit_slot *b)
+/* Both sides have slots as the keeper gives them. */
+static void make_slots(const struct kit *k, struct kit_slot *slots)
 {
-    size_t n = k->bytes[2], count = 0;
-    uint16_t *x = malloc(n), *y = malloc(n);
-    if (!x || !y || cu.MemcpyDtoH(x, a->maps[2].address, n) ||
-        cu.MemcpyDtoH(y, b->maps[2].address, n))
-        kit_die("read outputs", NULL);
-    for (size_t i = 0; i < n / 2; i++)
-        count += x[i] != y[i];
-    free(x);
-    free(y);
-    return count;
-}
-
-static void try_file(const struct kit *k, const struct kit_slot *slots, const char *path)
-{
-    struct buf source;
-    struct fault f = {0};
-    buf_init(&source, LIMIT_SOURCE);
-    if (read_file(path, &source, &f) != ERR_NONE)
-        kit_die(path, &f);
-    struct kit_code code;
-    struct timing_summary s = {0};
-    struct verdict_times t = {0};
-    kit_compile(k, source.data, &code);
-    if (!verdict(k, &code, slots, "c", &s, NULL, &t))
-        printf("# %s did not run\n", path);
-    show(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, &s, &t);
-    printf("# elements that differ from the baseline's: %zu of %zu\n",
-           differ(k, &slots[3], &slots[SLOTS + 3]), k->bytes[2] / 2);
-    buf_release(&source);
+    int64_t bytes = 0;
+    for (size_t i = 0; i < k->problem->tensor_count; i++)
+        bytes += (int64_t)k->bytes[i];
+    int fit = (int)(SLOTS_BYTES / bytes) / 2 * 2;
+    slots_used = fit < 2 ? 2 : fit > SLOTS_MAX ? SLOTS_MAX : fit;
+    for (int i = 0; i < 2 * slots_used; i++)
+        kit_slot_new(k, &slots[i], MEMORY_END, i ? &slots[0] : NULL);
 }
 
 int main(int argc, char **argv)
 {
     struct kit k;
-    static struct kit_slot slots[2 * SLOTS];
+    static struct kit_slot slots[2 * SLOTS_MAX];
     struct kit_code code;
     long verdicts = argc > 1 ? strtol(argv[1], NULL, 10) : 20;
     double worst = 0, worst_sequential = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    kit_open(&k, "m8192_n7168_k5120");
-    for (size_t i = 0; i < COUNT_OF(slots); i++)
-        kit_slot_new(&k, &slots[i], MEMORY_END, i ? &slots[0] : NULL);
+    kit_open_problem(&k, argc > 2 ? argv[2] : "gemm", argc > 3 ? argv[3] : NULL);
+    make_slots(&k, slots);
     kit_compile(&k, any_plan, &code);
     for (long i = 0; i < verdicts; i++) {
         struct timing_summary s = {0};
         struct verdict_times t = {0};
         double sequential = 1;
-        if (!verdict(&k, &code, slots, "b", &s, &sequential, &t)) {
+        if (!verdict(&k, &code, slots, &s, &sequential, &t)) {
             printf("Bail out! a runner failed\n");
             return 1;
         }
-        show("the baseline against itself", &s, &t);
-        printf("#   in sequence %.4f\n", sequential);
+        show(&s, &t, sequential);
         worst = fmax(worst, fabs(log(s.speedup)));
         worst_sequential = fmax(worst_sequential, fabs(log(sequential)));
     }
-    for (int i = 2; i < argc; i++)
-        try_file(&k, slots, argv[i]);
     bool ok = worst <= 0.003;
-    printf("%sok 1 - the worst of %ld verdicts is within 0.3 %%\n1..1\n", ok ? "" : "not ",
-           verdicts);
-    printf("fidelity.gemm.worst_deviation %.5f\nfidelity.gemm.sequential_worst_deviation %.5f\n",
-           worst, worst_sequential);
+    printf("%sok 1 - the worst of %ld verdicts on %s is within 0.3 %%\n1..1\n", ok ? "" : "not ",
+           verdicts, k.problem->name);
+    printf("fidelity.%s.worst_deviation %.5f\nfidelity.%s.sequential_worst_deviation %.5f\n",
+           k.problem->name, worst, k.problem->name, worst_sequential);
     return !ok;
 }

@@ -21,7 +21,12 @@
 #include "evaluator/cuda/memory.h"
 #include "evaluator/wire.h"
 
-enum { KIT_GPU_MISSING = 77, KIT_ANSWER_MS = 60000, KIT_TENSORS = 3 };
+enum {
+    KIT_GPU_MISSING = 77,
+    KIT_ANSWER_MS = 60000,
+    KIT_TENSORS = 3,                /* of gemm */
+    KIT_PERIOD = 4 * 1024 * 1024 - 3, /* elements of inputs repeat; rows do not, as it is odd */
+};
 
 struct kit {
     struct driver_device device;
@@ -29,12 +34,12 @@ struct kit {
     const struct problem *problem;
     const struct workload *workload;
     const struct arch *arch;
-    size_t bytes[KIT_TENSORS];
+    size_t bytes[LIMIT_TENSORS];
 };
 
 struct kit_slot {
-    struct memory_block blocks[KIT_TENSORS];
-    struct memory_map maps[KIT_TENSORS];
+    struct memory_block blocks[LIMIT_TENSORS];
+    struct memory_map maps[LIMIT_TENSORS];
 };
 
 struct kit_code {
@@ -45,7 +50,8 @@ struct kit_code {
 struct kit_runner {
     pid_t pid;
     int fd;
-    json_t *event; /* "ready" or "failed" */
+    json_t *event;  /* "ready" or "failed" */
+    size_t tensors; /* of the problem that was opened */
 };
 
 static inline void kit_die(const char *what, const struct fault *f)
@@ -57,14 +63,15 @@ static inline void kit_die(const char *what, const struct fault *f)
 /* Sizes of the tensors of the workload. */
 static inline void kit_measure(struct kit *k)
 {
-    for (size_t i = 0; i < KIT_TENSORS; i++) {
+    for (size_t i = 0; i < k->problem->tensor_count; i++) {
         int64_t shape[LIMIT_DIMS];
         k->bytes[i] = (size_t)problem_shape(k->problem, k->workload, i, shape) *
                       dtype_bytes(k->problem->tensors[i].dtype);
     }
 }
 
-static inline void kit_open(struct kit *k, const char *workload)
+/* `workload`: NULL for the problem's own. */
+static inline void kit_open_problem(struct kit *k, const char *problem, const char *workload)
 {
     struct fault f = {0};
     if (registry_load(&k->registry, home_dir(), &f) != ERR_NONE)
@@ -73,30 +80,53 @@ static inline void kit_open(struct kit *k, const char *workload)
         printf("1..0 # SKIP %s\n", f.detail);
         exit(KIT_GPU_MISSING);
     }
-    k->problem = problems_find(&k->registry.problems, "gemm");
-    k->workload = problem_workload(k->problem, workload);
+    k->problem = problems_find(&k->registry.problems, problem);
+    if (k->problem)
+        k->workload =
+            workload ? problem_workload(k->problem, workload) : k->problem->paper_workload;
+    if (!k->problem || !k->workload)
+        kit_die("there is no such problem or workload", NULL);
     k->arch = archs_find(&k->registry.archs, "sm_90a");
     kit_measure(k);
 }
 
-/* Random bf16 in about N(0, 1), from one seed; the output poisoned. */
+static inline void kit_open(struct kit *k, const char *workload)
+{
+    kit_open_problem(k, "gemm", workload);
+}
+
+/* What repeats in tensor i: random bf16 in about N(0, 1), from one seed; in an f32, which here is a
+ * log-sum-exp, about what that is of 4096 scores. */
+static inline void *kit_pattern(const struct kit *k, size_t i)
+{
+    enum dtype t = k->problem->tensors[i].dtype;
+    void *pattern = malloc(KIT_PERIOD * dtype_bytes(t));
+    uint64_t x = 88172645463325252u + i;
+    for (size_t j = 0; pattern && j < KIT_PERIOD; j++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        double sum = 0;
+        for (int n = 0; n < 4; n++)
+            sum += (double)(x >> (16 * n) & 0xffff) / 65536 - 0.5;
+        dtype_store(t, pattern, j, t == DTYPE_f32 ? 8.8 : sum * 1.732);
+    }
+    return pattern;
+}
+
+/* Inputs by their patterns; outputs poisoned. */
 static inline void kit_fill(const struct kit *k, struct kit_slot *s)
 {
     struct fault f = {0};
-    for (size_t i = 0; i < KIT_TENSORS; i++) {
-        uint16_t *host = malloc(k->bytes[i]);
-        uint64_t x = 88172645463325252u + i;
-        for (size_t j = 0; host && j < k->bytes[i] / 2; j++) {
-            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-            double sum = 0;
-            for (int n = 0; n < 4; n++)
-                sum += (double)(x >> (16 * n) & 0xffff) / 65536 - 0.5;
-            host[j] = i == 2 ? 0x7fff : bf16_from_float((float)(sum * 1.732));
-        }
-        if (!host || driver_check(cu.MemcpyHtoD(s->maps[i].address, host, k->bytes[i]), &f,
-                                  "fill a slot") != ERR_NONE)
+    for (size_t i = 0; i < k->problem->tensor_count; i++) {
+        bool output = k->problem->tensors[i].role == TENSOR_OUTPUT;
+        size_t n = KIT_PERIOD * dtype_bytes(k->problem->tensors[i].dtype);
+        void *pattern = output ? NULL : kit_pattern(k, i);
+        CUresult r = cu.MemsetD8Async(s->maps[i].address, 0xff, k->bytes[i], NULL);
+        for (size_t at = 0; pattern && at < k->bytes[i] && r == CUDA_SUCCESS; at += n)
+            r = cu.MemcpyHtoD(s->maps[i].address + at, pattern,
+                              k->bytes[i] - at < n ? k->bytes[i] - at : n);
+        free(pattern);
+        if (driver_check(r, &f, "fill a slot") != ERR_NONE)
             kit_die("slot", &f);
-        free(host);
     }
 }
 
@@ -104,7 +134,7 @@ static inline void kit_slot_new(const struct kit *k, struct kit_slot *s, enum me
                                 const struct kit_slot *like)
 {
     struct fault f = {0};
-    for (size_t i = 0; i < KIT_TENSORS; i++) {
+    for (size_t i = 0; i < k->problem->tensor_count; i++) {
         if (memory_create(&s->blocks[i], &k->device, k->bytes[i], true, &f) != ERR_NONE ||
             memory_map(&s->maps[i], &k->device, &s->blocks[i], k->bytes[i], place,
                        MEMORY_READ_WRITE, &f) != ERR_NONE)
@@ -204,9 +234,11 @@ static inline bool kit_start_as(struct kit_runner *r, const char *role)
             dup2(ends[1], WIRE_FD);
         char *argv[] = {path, (char *)(uintptr_t)role, (char *)(uintptr_t) "--device",
                         (char *)(uintptr_t) "0", NULL};
-        char home[600];
+        char home[600], search[4096];
+        const char *from = getenv("PATH");
         snprintf(home, sizeof(home), "PTXBENCH_HOME=%s", home_dir());
-        char *envp[] = {home, NULL};
+        snprintf(search, sizeof(search), "PATH=%s", from ? from : "");
+        char *envp[] = {home, search, NULL};
         execve(path, argv, envp);
         _exit(127);
     }
@@ -237,6 +269,7 @@ static inline int kit_stop(struct kit_runner *r)
 static inline json_t *kit_open_code(struct kit_runner *r, const struct kit *k,
                                     const struct kit_code *c)
 {
+    r->tensors = k->problem->tensor_count;
     json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:O, s:O}", "op", "open", "problem",
                                 k->problem->name, "workload", k->workload->name, "arch",
                                 k->arch->name, "launch", c->plan, "symbols", c->symbols);
@@ -250,15 +283,16 @@ static inline json_t *kit_open_code(struct kit_runner *r, const struct kit *k,
 static inline json_t *kit_map(struct kit_runner *r, const struct kit_slot *s, int slot,
                               const char *place)
 {
-    int fds[KIT_TENSORS];
+    int fds[LIMIT_TENSORS];
+    size_t count = r->tensors;
     struct fault f = {0};
-    for (size_t i = 0; i < KIT_TENSORS; i++)
+    for (size_t i = 0; i < count; i++)
         if (memory_export(&s->blocks[i], &fds[i], &f) != ERR_NONE)
             kit_die("export", &f);
     json_t *answer =
         kit_ask(r, json_pack("{s:s, s:i, s:s}", "op", "slot", "slot", slot, "place", place), fds,
-                KIT_TENSORS);
-    for (size_t i = 0; i < KIT_TENSORS; i++)
+                count);
+    for (size_t i = 0; i < count; i++)
         close(fds[i]);
     return answer;
 }

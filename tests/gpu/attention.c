@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention on a GPU, as the service evaluates it.
+//
+//   gpu_attention examples [problem…]     every example of the problems against the baseline, and where the
+//                                         time goes; REPEAT (default 3) verdicts each
+//   gpu_attention variants [problem…]     what the strict rule says of an honest kernel and of wrong ones
+//   gpu_attention pace problem            for tests/gpu/attention_pytorch: a line "N" on stdin has the baseline
+//                                         run N times, and its median time in us is a line on stdout
+//
+// Without problems: all four. The last lines are figures: name value.
+#include <dirent.h>
+
+#include "evaluator/timing_stats.h"
+#include "tests/gpu/keeper_kit.h"
+#include "tests/gpu/runner_kit.h"
+
+enum { SLOW_PLAN_MS = 20 * 1000, NAMES = 16, PACE_RUNS = 64 };
+
+static const char *const problem_names[] = {"mha_fwd", "mha_fwd_causal", "mha_bwd",
+                                            "mha_bwd_causal", NULL};
+
+static const struct problem *find_problem(const char *name)
+{
+    const struct problem *p = problems_find(&registry.problems, name);
+    if (!p)
+        die("there is no such problem", name);
+    return p;
+}
+
+/* ---- examples ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* The examples of a problem, without ".cu", sorted. */
+static size_t list_examples(const char *problem, char names_of[NAMES][LIMIT_NAME])
+{
+    char path[600];
+    size_t n = 0;
+    snprintf(path, sizeof(path), "%s/problems/%s/examples", home_dir(), problem);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && n < NAMES && (e = readdir(d));) {
+        size_t length = strlen(e->d_name);
+        if (length > 3 && length < LIMIT_NAME && !strcmp(e->d_name + length - 3, ".cu"))
+            snprintf(names_of[n++], LIMIT_NAME, "%.*s", (int)length - 3, e->d_name);
+    }
+    if (d)
+        closedir(d);
+    qsort(names_of, n, LIMIT_NAME, by_text);
+    return n;
+}
+
+/* Every output's excess in the check: those of the candidate, or the baseline's. */
+static void print_excess(const char *problem, const char *variant, const json_t *tensors)
+{
+    size_t i;
+    json_t *t;
+    json_array_foreach((json_t *)tensors, i, t)
+    {
+        printf("strict_excess.%s.%s.%s %.4g\n", problem, variant, text(t, "name"),
+               number(t, "excess"));
+        printf("# %s %s %s: bad %.0f, worst tile %.4g, bad tiles %.0f of %.0f, bad rows %.0f of %.0f\n",
+               problem, variant, text(t, "name"), number(t, "bad"),
+               number(json_object_get(t, "worst_tile"), "excess"), number(t, "bad_tiles"),
+               number(t, "tiles"), number(t, "bad_rows"), number(t, "rows"));
+    }
+}
+
+static const json_t *tensors_of(const json_t *check, size_t trial)
+{
+    return json_object_get(json_array_get(json_object_get(check, "trials"), trial), "tensors");
+}
+
+static void print_check(const char *problem, const char *variant, const json_t *result)
+{
+    const json_t *check = json_object_get(result, "check");
+    char spiky[80];
+    print_excess(problem, variant, tensors_of(check, 0));
+    snprintf(spiky, sizeof(spiky), "%s.spiky", variant);
+    print_excess(problem, spiky, tensors_of(check, 1));
+}
+
+static void try_example(const char *problem, const char *name, long repeat, bool best)
+{
+    struct code c;
+    struct lane lane = {INFINITY, INFINITY, NULL};
+    double speedup = 0, baseline_us = 0;
+    char what[200];
+    compile_file(&c, problem, find_problem(problem)->paper_workload->name, name);
+    c.plan_ms = SLOW_PLAN_MS;
+    for (long i = 0; i < repeat; i++) {
+        struct outcome o;
+        bool paused = i % 2 == 0;
+        if (paused)
+            usleep(PAUSE_US);
+        bool passed = evaluate(&c, VERIFY, &o);
+        show_example(name, &o);
+        if (!passed)
+            show(name, &o);
+        if (passed && i > 0)
+            note_lane(&lane, &o, paused);
+        speedup = number(json_object_get(o.results[TIME], "speedup"), "value");
+        baseline_us = number(json_object_get(o.results[TIME], "baseline"), "us");
+        if (i == 0) {
+            char *timing = json_dumps(json_object_get(o.results[TIME], "timing"), JSON_COMPACT);
+            printf("# timing %.2600s\n", timing ? timing : "");
+            free(timing);
+            print_check(problem, name, o.results[CHECK]);
+            if (best)
+                print_excess(problem, "baseline",
+                             json_object_get(json_object_get(o.results[CHECK], "check"),
+                                             "baseline"));
+        }
+        snprintf(what, sizeof(what), "%s %s is evaluated", problem, name);
+        report(passed, what);
+        outcome_release(&o);
+    }
+    printf("speedup.%s.%s %.4f\n", problem, name, speedup);
+    if (best) {
+        printf("baseline_ms.%s %.4f\n", problem, baseline_us / 1e3);
+        show_lane(&lane, problem);
+    } else {
+        json_decref(lane.parts);
+    }
+    code_release(&c);
+}
+
+/* The last of them by name is the fastest one, and the one whose lane is told. */
+static void try_examples(const char *problem)
+{
+    static char names_of[NAMES][LIMIT_NAME];
+    const char *asked = getenv("REPEAT");
+    long repeat = asked ? strtol(asked, NULL, 10) : 3;
+    size_t n = list_examples(problem, names_of);
+    for (size_t i = 0; i < n; i++)
+        try_example(problem, names_of[i], i + 1 < n ? 1 : repeat, i + 1 == n);
+}
+
+/* ---- variants ---- */
+
+static const struct variant {
+    const char *name, *word;
+    bool causal_only;
+} variants[] = {
+    {"honest", "HONEST", false},
+    {"fp16_sums", "FP16_SUMS", false},
+    {"bf16_scores", "BF16_SCORES", false},
+    {"skipped_tile", "SKIPPED_TILE", false},
+    {"skipped_rows", "SKIPPED_ROWS", false},
+    {"last_block_dropped", "LAST_BLOCK", false},
+    {"edge_off_by_one", "EDGE", true},
+};
+
+static void add_file(struct buf *source, const char *name)
+{
+    char path[600];
+    struct fault f = {0};
+    snprintf(path, sizeof(path), "%s/%s", home_dir(), name);
+    if (read_file(path, source, &f) != ERR_NONE)
+        die(path, f.detail);
+}
+
+static json_t *variant_plan(const struct problem *p, bool backward, bool causal)
+{
+    json_t *args = json_array();
+    for (size_t i = 0; i < p->tensor_count; i++)
+        json_array_append_new(args, json_pack("{s:s}", "tensor", p->tensors[i].name));
+    json_array_append_new(args, json_pack("{s:s}", "i32", "S"));
+    json_array_append_new(args, json_pack("{s:s}", "i32", "D"));
+    json_array_append_new(args, json_pack("{s:i}", "i32", causal));
+    return json_pack("{s:[{s:s, s:[s, s, s], s:[i], s:o}]}", "launches", "kernel",
+                     backward ? "backward_variant" : "forward_variant", "grid", "S/64", "H", "B",
+                     "block", 256, "args", args);
+}
+
+static void try_variant(const struct problem *p, const struct variant *v)
+{
+    struct code c;
+    struct outcome o;
+    struct buf source;
+    char what[200];
+    bool causal = strstr(p->name, "causal"), backward = strstr(p->name, "bwd");
+    buf_init(&source, LIMIT_SOURCE);
+    buf_adds(&source, "enum { HONEST, FP16_SUMS, BF16_SCORES, SKIPPED_TILE, SKIPPED_ROWS, LAST_BLOCK, "
+                      "EDGE };\n");
+    buf_addf(&source, "enum { VARIANT = %s };\n", v->word);
+    add_file(&source, "problems/common/attention.cu");
+    add_file(&source, "tests/gpu/attention_variants/variants.cu");
+    compile_plan(&c, p->name, p->paper_workload->name, source.data,
+                 variant_plan(p, backward, causal));
+    c.plan_ms = SLOW_PLAN_MS;
+    double start = now_s();
+    bool passed = evaluate(&c, CHECK, &o), honest = !strcmp(v->name, "honest");
+    int flags = (int)number(o.results[CHECK], "flags");
+    printf("# %s %s: %s, %.1f s: %s\n", p->name, v->name, text(last_result(&o), "verdict"),
+           now_s() - start, text(last_result(&o), "detail"));
+    print_check(p->name, v->name, o.results[CHECK]);
+    const json_t *hint = json_object_get(json_array_get(tensors_of(
+                                             json_object_get(o.results[CHECK], "check"), 0), 0),
+                                         "hints");
+    char *hints = json_dumps(hint, JSON_COMPACT);
+    printf("# hints %.600s\n", hints ? hints : "none");
+    free(hints);
+    bool strict = passed && !(flags & FLAG_loose);
+    snprintf(what, sizeof(what), "%s: %s %s", p->name, v->name,
+             honest ? "is strict" : "is found out");
+    report(strict == honest, what);
+    outcome_release(&o);
+    code_release(&c);
+    buf_release(&source);
+}
+
+static void try_variants(const char *problem)
+{
+    const struct problem *p = find_problem(problem);
+    for (size_t i = 0; i < COUNT_OF(variants); i++)
+        if (!variants[i].causal_only || strstr(problem, "causal"))
+            try_variant(p, &variants[i]);
+}
+
+/* ---- the baseline, when somebody else says ---- */
+
+static const char any_plan[] =
+    "/*ptxbench-launch {\"launches\": [{\"kernel\": \"k\", \"grid\": [1], \"block\": [32], "
+    "\"args\": []}]} */\n__global__ void k() {}\n";
+
+static double run_baseline(struct kit_runner *r, int slots, long runs)
+{
+    double us[PACE_RUNS];
+    json_t *order = json_array();
+    runs = runs < 1 ? 1 : runs > PACE_RUNS ? PACE_RUNS : runs;
+    for (long i = -2; i < runs; i++)
+        json_array_append_new(order, json_pack("[s, i]", "b", (int)((i + 2) % slots)));
+    json_t *answer = kit_ask(
+        r, json_pack("{s:s, s:o, s:i}", "op", "batch", "order", order, "untimed", 2), NULL, 0);
+    for (long i = 0; i < runs; i++)
+        us[i] = json_number_value(json_array_get(json_object_get(answer, "us"), (size_t)i));
+    return kit_ok(answer) ? timing_median(us, (size_t)runs) : 0;
+}
+
+static int pace(const char *problem)
+{
+    enum { SLOTS = 4 };
+    static struct kit_slot slots[SLOTS];
+    struct kit k;
+    struct kit_code code;
+    struct kit_runner r;
+    char line[40];
+    kit_open_problem(&k, problem, NULL);
+    kit_compile(&k, any_plan, &code);
+    bool ok = kit_start(&r) && kit_ok(kit_open_code(&r, &k, &code));
+    for (int i = 0; ok && i < SLOTS; i++) {
+        kit_slot_new(&k, &slots[i], MEMORY_END, i ? &slots[0] : NULL);
+        ok = kit_ok(kit_map(&r, &slots[i], i, "end"));
+    }
+    while (ok && fgets(line, sizeof(line), stdin))
+        printf("%.3f\n", run_baseline(&r, SLOTS, strtol(line, NULL, 10)));
+    kit_stop(&r);
+    return !ok;
+}
+
+int main(int argc, char **argv)
+{
+    struct fault f = {0};
+    const char *mode = argc > 1 ? argv[1] : "examples";
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!strcmp(mode, "pace") && argc > 2)
+        return pace(argv[2]);
+    if (registry_load(&registry, home_dir(), &f) != ERR_NONE)
+        die("registry", f.detail);
+    if (!start())
+        return GPU_MISSING;
+    for (const char *const *p = argc > 2 ? (const char *const *)argv + 2 : problem_names; *p; p++) {
+        if (!strcmp(mode, "variants"))
+            try_variants(*p);
+        else
+            try_examples(*p);
+    }
+    keeper_stop(&keeper);
+    printf("1..%d\n", tests);
+    return failed != 0;
+}
