@@ -21,8 +21,9 @@
 //     dP^T = V dO^T, keys as rows: P^T and dS^T come out as what dV and dK need on the left.
 //   * The second factor of those products, dO, Q and K, has its sum index along the rows: the same tiles
 //     in shared memory serve once as K-major and once as MN-major operands. Nothing is transposed.
-//   * exp2 of the scores runs while dP is still being multiplied, and the next piece's scores are started
-//     right behind dK (or dQ): the tensor cores have always something queued.
+//   * exp2 of the scores runs while dP is being multiplied, dS is made while dV is; gaps that remain are
+//     filled by the other warpgroup. Sums that ordinary code reads are started and awaited in one turn of
+//     the loop: carried over to the next, ptxas would run every wgmma by itself (C7512, C7514).
 //   * Masks: none, or (CAUSAL) on the pieces that hold the diagonal, which are 64 x 64 like all others.
 //     What lies beyond is not even loaded.
 //   * D = 96 costs nothing extra in the source: TMA fills the second box up with zeros on the way in and
@@ -250,7 +251,7 @@ __device__ void take_queries(Shared<D> &s, const Pair<D> &own, pipeline_stage<ST
 
     s.ring.wait_full(at);
     if (!First) {
-        wgmma_wait<0>(); // the piece before; its operands' registers are needed now
+        wgmma_wait<0>(); // the piece before: the registers of its operands are needed now
     }
     wgmma_fence();
     multiply(p, own.x, piece.x);
@@ -310,12 +311,11 @@ __device__ void own_keys(Shared<D> &s, const CUtensorMap *map_dk, const CUtensor
 }
 
 template <int D>
-__global__ __launch_bounds__(384, 1) void keys(const __grid_constant__ CUtensorMap q, const __grid_constant__ CUtensorMap k,
-                                               const __grid_constant__ CUtensorMap v,
-                                               const __grid_constant__ CUtensorMap grad,
-                                               const __grid_constant__ CUtensorMap dk,
-                                               const __grid_constant__ CUtensorMap dv, const float *lse2,
-                                               const float *delta, int S)
+__global__ __launch_bounds__(384, 1) void
+keys(const __grid_constant__ CUtensorMap q, const __grid_constant__ CUtensorMap k,
+     const __grid_constant__ CUtensorMap v, const __grid_constant__ CUtensorMap grad,
+     const __grid_constant__ CUtensorMap dk, const __grid_constant__ CUtensorMap dv, const float *lse2,
+     const float *delta, int S)
 {
     extern __shared__ char raw[];
     Shared<D> &s = prepare_shared<D>(raw);
@@ -367,8 +367,8 @@ __device__ void take_keys(Shared<D> &s, const Pair<D> &own, pipeline_stage<STAGE
 }
 
 template <int D>
-__device__ void own_queries(Shared<D> &s, const CUtensorMap *map_dq, const float *all_lse2, const float *all_delta, int S,
-                            int block, int consumer)
+__device__ void own_queries(Shared<D> &s, const CUtensorMap *map_dq, const float *all_lse2, const float *all_delta,
+                            int S, int block, int consumer)
 {
     Pair<D> &own = s.own[consumer];
     int query = block * BLOCK + consumer * PIECE, row = blockIdx.y * S + query;
@@ -391,12 +391,10 @@ __device__ void own_queries(Shared<D> &s, const CUtensorMap *map_dq, const float
 }
 
 template <int D>
-__global__ __launch_bounds__(384, 1) void queries(const __grid_constant__ CUtensorMap q,
-                                                  const __grid_constant__ CUtensorMap k,
-                                                  const __grid_constant__ CUtensorMap v,
-                                                  const __grid_constant__ CUtensorMap grad,
-                                                  const __grid_constant__ CUtensorMap dq, const float *lse2,
-                                                  const float *delta, int S)
+__global__ __launch_bounds__(384, 1) void
+queries(const __grid_constant__ CUtensorMap q, const __grid_constant__ CUtensorMap k,
+        const __grid_constant__ CUtensorMap v, const __grid_constant__ CUtensorMap grad,
+        const __grid_constant__ CUtensorMap dq, const float *lse2, const float *delta, int S)
 {
     extern __shared__ char raw[];
     Shared<D> &s = prepare_shared<D>(raw);

@@ -88,7 +88,7 @@ __device__ const bf16 *row_of(const bf16 *tensor, int at)
 
 // One query: dQ and delta.
 __global__ void mha_bwd_causal_queries(const bf16 *Q, const bf16 *K, const bf16 *V, const bf16 *O, const bf16 *dO,
-                                const float *L, float *delta, bf16 *dQ, int S, int rows)
+                                       const float *L, float *delta, bf16 *dQ, int S, int rows)
 {
     int query = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (query >= rows)
@@ -115,7 +115,7 @@ __global__ void mha_bwd_causal_queries(const bf16 *Q, const bf16 *K, const bf16 
 
 // One key: dK and dV.
 __global__ void mha_bwd_causal_keys(const bf16 *Q, const bf16 *K, const bf16 *V, const bf16 *dO, const float *L,
-                             const float *delta, bf16 *dK, bf16 *dV, int S, int rows)
+                                    const float *delta, bf16 *dK, bf16 *dV, int S, int rows)
 {
     int key = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (key >= rows)
