@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Processes started ahead of the submission that will use them, since a context on the device takes
- * a large part of a second. Each is used once. */
+ * a large part of a second. Each is used once. There are two of a role: a submission that follows
+ * another at once finds one although the other's has not been replaced yet, and so does the second
+ * launch of a plan, whose instructions a second verifier counts. */
 #ifndef EVALUATOR_CUDA_KEEPER_SPARES_H
 #define EVALUATOR_CUDA_KEEPER_SPARES_H
 
 #include "evaluator/cuda/keeper_child.h"
 
 enum keeper_role { KEEPER_RUNNER, KEEPER_VERIFIER, KEEPER_ROLES };
+enum { KEEPER_SPARES = 2 }; /* of each; a context of 0.5 GB each */
 
 struct keeper_spares {
     int ordinal;
-    struct keeper_child children[KEEPER_ROLES];
+    struct keeper_child children[KEEPER_ROLES][KEEPER_SPARES];
 };
 
 void keeper_spares_init(struct keeper_spares *s, int ordinal);
