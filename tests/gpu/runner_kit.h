@@ -234,11 +234,16 @@ static inline bool kit_start_as(struct kit_runner *r, const char *role)
             dup2(ends[1], WIRE_FD);
         char *argv[] = {path, (char *)(uintptr_t)role, (char *)(uintptr_t) "--device",
                         (char *)(uintptr_t) "0", NULL};
-        char home[600], search[4096];
-        const char *from = getenv("PATH");
-        snprintf(home, sizeof(home), "PTXBENCH_HOME=%s", home_dir());
-        snprintf(search, sizeof(search), "PATH=%s", from ? from : "");
-        char *envp[] = {home, search, NULL};
+        static const char *const kept[] = {"PATH", "PTXBENCH_CUDNN", "CUDA_HOME"};
+        static char variables[COUNT_OF(kept) + 1][4096];
+        char *envp[COUNT_OF(kept) + 2] = {variables[0]};
+        snprintf(variables[0], sizeof(variables[0]), "PTXBENCH_HOME=%s", home_dir());
+        for (size_t i = 0, n = 1; i < COUNT_OF(kept); i++)
+            if (getenv(kept[i])) {
+                snprintf(variables[n], sizeof(variables[n]), "%s=%s", kept[i], getenv(kept[i]));
+                envp[n] = variables[n];
+                n++;
+            }
         execve(path, argv, envp);
         _exit(127);
     }
