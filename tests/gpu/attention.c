@@ -4,17 +4,13 @@
 //   gpu_attention examples [problem…]     every example of the problems against the baseline, and where the
 //                                         time goes; REPEAT (default 3) verdicts each
 //   gpu_attention variants [problem…]     what the strict rule says of an honest kernel and of wrong ones
-//   gpu_attention pace problem            for tests/gpu/attention_pytorch: a line "N" on stdin has the baseline
-//                                         run N times, and its median time in us is a line on stdout
 //
 // Without problems: all four. The last lines are figures: name value.
 #include <dirent.h>
 
-#include "evaluator/timing_stats.h"
 #include "tests/gpu/keeper_kit.h"
-#include "tests/gpu/runner_kit.h"
 
-enum { SLOW_PLAN_MS = 20 * 1000, NAMES = 16, PACE_RUNS = 64 };
+enum { SLOW_PLAN_MS = 20 * 1000, NAMES = 16 };
 
 static const char *const problem_names[] = {"mha_fwd", "mha_fwd_causal", "mha_bwd",
                                             "mha_bwd_causal", NULL};
@@ -220,54 +216,11 @@ static void try_variants(const char *problem)
             try_variant(p, &variants[i]);
 }
 
-/* ---- the baseline, when somebody else says ---- */
-
-static const char any_plan[] =
-    "/*ptxbench-launch {\"launches\": [{\"kernel\": \"k\", \"grid\": [1], \"block\": [32], "
-    "\"args\": []}]} */\n__global__ void k() {}\n";
-
-static double run_baseline(struct kit_runner *r, int slots, long runs)
-{
-    double us[PACE_RUNS];
-    json_t *order = json_array();
-    runs = runs < 1 ? 1 : runs > PACE_RUNS ? PACE_RUNS : runs;
-    for (long i = -2; i < runs; i++)
-        json_array_append_new(order, json_pack("[s, i]", "b", (int)((i + 2) % slots)));
-    json_t *answer = kit_ask(
-        r, json_pack("{s:s, s:o, s:i}", "op", "batch", "order", order, "untimed", 2), NULL, 0);
-    for (long i = 0; i < runs; i++)
-        us[i] = json_number_value(json_array_get(json_object_get(answer, "us"), (size_t)i));
-    return kit_ok(answer) ? timing_median(us, (size_t)runs) : 0;
-}
-
-static int pace(const char *problem)
-{
-    enum { SLOTS = 4 };
-    static struct kit_slot slots[SLOTS];
-    struct kit k;
-    struct kit_code code;
-    struct kit_runner r;
-    char line[40];
-    kit_open_problem(&k, problem, NULL);
-    kit_compile(&k, any_plan, &code);
-    bool ok = kit_start(&r) && kit_ok(kit_open_code(&r, &k, &code));
-    for (int i = 0; ok && i < SLOTS; i++) {
-        kit_slot_new(&k, &slots[i], MEMORY_END, i ? &slots[0] : NULL);
-        ok = kit_ok(kit_map(&r, &slots[i], i, "end"));
-    }
-    while (ok && fgets(line, sizeof(line), stdin))
-        printf("%.3f\n", run_baseline(&r, SLOTS, strtol(line, NULL, 10)));
-    kit_stop(&r);
-    return !ok;
-}
-
 int main(int argc, char **argv)
 {
     struct fault f = {0};
     const char *mode = argc > 1 ? argv[1] : "examples";
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (!strcmp(mode, "pace") && argc > 2)
-        return pace(argv[2]);
     if (registry_load(&registry, home_dir(), &f) != ERR_NONE)
         die("registry", f.detail);
     if (!start())
