@@ -7,6 +7,7 @@
 //   max_clock_mhz, memory_bytes_per_s, bf16_flops_per_cycle_per_sm     the roofline
 //   parameters, latency_cycles, peak_flops_per_cycle_per_sm            further numbers, for prompts
 //   families                   {name, target, tensor, opcodes {mnemonic: low 9 bits as "0x1f0"}}
+//   compile_options            {cuda, ptx}: what NVRTC and ptxas are always given besides -arch
 //   sources                    {field: where the number comes from}: every number has one
 #include "core/arch.h"
 
@@ -22,7 +23,7 @@ struct arch_fields {
     int64_t sm, num_sms, warp_size, max_threads_per_block, max_shared_bytes, max_cluster;
     double max_clock_mhz, memory_bytes_per_s, bf16_flops_per_cycle_per_sm;
     json_t *devices, *max_grid, *max_block, *families, *sources;
-    json_t *parameters, *latency_cycles, *peak_flops_per_cycle_per_sm;
+    json_t *parameters, *latency_cycles, *peak_flops_per_cycle_per_sm, *compile_options;
 };
 
 #define FIELD(f) .name = #f, .required = true, .offset = offsetof(struct arch_fields, f)
@@ -47,6 +48,7 @@ static const struct json_field arch_fields[] = {
     {FIELD(parameters), .kind = JSON_MEMBER},
     {FIELD(latency_cycles), .kind = JSON_MEMBER},
     {FIELD(peak_flops_per_cycle_per_sm), .kind = JSON_MEMBER},
+    {FIELD(compile_options), .kind = JSON_MEMBER},
     {FIELD(sources), .kind = JSON_MEMBER},
 };
 
@@ -135,6 +137,39 @@ static void read_families(struct arch *a, const json_t *list, struct faults *fau
     }
 }
 
+/* One option a string: what a shell would split stays in one piece here, and is a mistake. */
+static void check_options(const char *const *options, const char *path, struct faults *faults)
+{
+    for (size_t i = 0; options[i]; i++) {
+        const char *o = options[i];
+        if (o[0] != '-' || !o[1] || strpbrk(o, " \t\r\n"))
+            faults_add(faults, path, "entry %zu must be one option, such as -lineinfo", i);
+        else if (!strncmp(o, "-arch", 5) || !strncmp(o, "--gpu-architecture", 18))
+            faults_add(faults, path, "entry %zu: -arch is the architecture's name", i);
+    }
+}
+
+struct option_fields {
+    json_t *cuda, *ptx;
+};
+
+static void read_options(struct arch *a, const json_t *options, struct faults *faults)
+{
+    static const struct json_field fields[] = {
+        {"cuda", JSON_LIST, true, offsetof(struct option_fields, cuda), 0, LIMIT_ARCH_OPTIONS,
+         NULL},
+        {"ptx", JSON_LIST, true, offsetof(struct option_fields, ptx), 0, LIMIT_ARCH_OPTIONS, NULL},
+    };
+    static const char cuda[] = "$.compile_options.cuda", ptx[] = "$.compile_options.ptx";
+    struct option_fields in = {0};
+    if (!json_read(options, fields, COUNT_OF(fields), &in, "$.compile_options", faults))
+        return;
+    read_texts(in.cuda, a->cuda_options, cuda, faults);
+    read_texts(in.ptx, a->ptx_options, ptx, faults);
+    check_options(a->cuda_options, cuda, faults);
+    check_options(a->ptx_options, ptx, faults);
+}
+
 static void check_positive(const json_t *numbers, const char *path, struct faults *faults)
 {
     const char *key;
@@ -191,6 +226,7 @@ static void read_arch(struct arch *a, struct faults *faults)
     read_limits(in.max_grid, a->max_grid, "$.max_grid", faults);
     read_limits(in.max_block, a->max_block, "$.max_block", faults);
     read_families(a, in.families, faults);
+    read_options(a, in.compile_options, faults);
     check_positive(in.parameters, "$.parameters", faults);
     check_positive(in.latency_cycles, "$.latency_cycles", faults);
     check_positive(in.peak_flops_per_cycle_per_sm, "$.peak_flops_per_cycle_per_sm", faults);

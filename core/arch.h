@@ -20,7 +20,7 @@ struct sass_family {
     size_t opcode_count;
 };
 
-enum { LIMIT_FAMILIES = 16, LIMIT_DEVICE_MODELS = 8 };
+enum { LIMIT_FAMILIES = 16, LIMIT_DEVICE_MODELS = 8, LIMIT_ARCH_OPTIONS = 16 };
 
 struct arch {
     char name[16];  /* "sm_90a" */
@@ -40,6 +40,9 @@ struct arch {
     size_t family_count;
     const char *devices[LIMIT_DEVICE_MODELS]; /* device models a submission may name; borrowed */
     size_t device_count;
+    /* Of every compilation, next to -arch; NULL-terminated; borrowed from `document`. */
+    const char *cuda_options[LIMIT_ARCH_OPTIONS + 1]; /* NVRTC */
+    const char *ptx_options[LIMIT_ARCH_OPTIONS + 1];  /* ptxas */
     json_t *document; /* the whole file, for GET /v1/archs/{name} */
 };
 

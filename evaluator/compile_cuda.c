@@ -8,11 +8,7 @@
 #include "evaluator/compile_log.h"
 #include "evaluator/inspect.h"
 
-enum { MAX_OPTIONS = 64, OPTION_TEXT = 96 };
-
-/* Of every compilation; -arch and what the request adds come on top. */
-static const char *const fixed_options[] = {"-std=c++20", "-default-device", "-DNDEBUG",
-                                            "-lineinfo", "--ptxas-options=-v"};
+enum { MAX_OPTIONS = LIMIT_ARCH_OPTIONS + LIMIT_DEFINES + 32, OPTION_TEXT = 96 };
 
 struct options {
     const char *list[MAX_OPTIONS];
@@ -33,8 +29,9 @@ static void gather(struct options *o, const struct toolchain *t, const struct wi
     *o = (struct options){.count = 0};
     snprintf(o->texts[o->own], OPTION_TEXT, "-arch=%s", t->arch->name);
     add(o, o->texts[o->own++], shown);
-    for (size_t i = 0; i < COUNT_OF(fixed_options); i++)
-        add(o, fixed_options[i], shown);
+    for (const char *const *option = t->arch->cuda_options; *option; option++)
+        add(o, *option, shown);
+    add(o, "--ptxas-options=-v", shown); /* its log says what each kernel spills */
     for (size_t i = 0; i < r->define_count; i++) {
         snprintf(o->texts[o->own], OPTION_TEXT, "-D%s=%lld", r->defines[i].name,
                  (long long)r->defines[i].value);

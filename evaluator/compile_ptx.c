@@ -52,14 +52,20 @@ static bool target_is(const char *source, const char *arch, struct answer *out)
 static void assemble(const struct toolchain *t, const struct wire_request *r, struct answer *out)
 {
     struct ptxas_output made;
+    const char *options[LIMIT_ARCH_OPTIONS + COUNT_OF(r->options)];
+    size_t count = 0;
+    for (const char *const *option = t->arch->ptx_options; *option; option++)
+        options[count++] = *option;
+    for (size_t i = 0; i < r->option_count; i++)
+        options[count++] = r->options[i];
     struct ptxas_job job = {
         .program = t->paths.ptxas,
         .arch = t->arch->name,
         .ptx = out->ptx.data,
         .name = "kernel.ptx",
         .ptx_len = out->ptx.len,
-        .options = r->options,
-        .option_count = r->option_count,
+        .options = options,
+        .option_count = count,
     };
     ptxas_assemble(&job, &made);
     out->raw_log = buf_take(&made.log, &out->raw_log_len);
@@ -99,6 +105,8 @@ static void parse_only(struct answer *out)
 void compile_ptx(const struct toolchain *t, const struct wire_request *r, const char *source,
                  size_t len, struct answer *out)
 {
+    for (const char *const *option = t->arch->ptx_options; *option; option++)
+        json_array_append_new(out->options, json_string(*option));
     for (size_t i = 0; i < r->option_count; i++)
         json_array_append_new(out->options, json_string(r->options[i]));
     buf_init(&out->ptx, LIMIT_PTX + 1);

@@ -17,7 +17,7 @@
 #include "evaluator/child.h"
 #include "evaluator/sandbox.h"
 
-enum { MAX_RAW_LOG = 4 * MIB, MAX_ARGUMENTS = 32, PATH = 64 };
+enum { MAX_RAW_LOG = 4 * MIB, MAX_ARGUMENTS = 48, PATH = 64 };
 
 static const char *const loaders[] = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
 static const char *const libraries[] = {"libc.so.6",      "libm.so.6",  "libpthread.so.0",
@@ -170,8 +170,8 @@ void ptxas_assemble(const struct ptxas_job *job, struct ptxas_output *out)
     if (in < 0 || cubin < 0 || !write_all(in, job->ptx, job->ptx_len)) {
         fail(out, ERR_INTERNAL, "cannot hand the source to ptxas");
     } else {
-        const char *argv[MAX_ARGUMENTS] = {job->program, arch, "-v", "-lineinfo"};
-        size_t n = 4;
+        const char *argv[MAX_ARGUMENTS] = {job->program, arch, "-v"};
+        size_t n = 3;
         for (size_t i = 0; i < job->option_count && n < MAX_ARGUMENTS - 4; i++)
             argv[n++] = job->options[i];
         argv[n++] = in_path;

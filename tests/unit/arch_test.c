@@ -20,6 +20,9 @@ static void shipped(void **state)
     assert_int_equal(h->max_block[2], 64);
     assert_true(h->dense_bf16_flops > 1.06e15 && h->dense_bf16_flops < 1.08e15);
     assert_true(h->device_count == 2);
+    assert_string_equal(h->cuda_options[0], "-std=c++20");
+    assert_string_equal(b->ptx_options[0], "-lineinfo");
+    assert_null(h->ptx_options[1]);
 }
 
 static void families(void **state)
@@ -82,6 +85,12 @@ static void mistakes(void **state)
         {"parameters.l2_bytes", "0", "'l2_bytes' must be a positive number"},
         {"latency_cycles.l2", "'x'", "'l2' must be a positive number"},
         {"peak_flops_per_cycle_per_sm", NULL, "is required"},
+        {"compile_options", NULL, "$.compile_options: is required"},
+        {"compile_options.ptx", NULL, "$.compile_options.ptx: is required"},
+        {"compile_options.cuda.0", "7", "$.compile_options.cuda: entry 0 must be a string"},
+        {"compile_options.cuda.0", "'std=c++20'", "entry 0 must be one option"},
+        {"compile_options.cuda.0", "'-I /etc'", "entry 0 must be one option"},
+        {"compile_options.ptx.0", "'-arch=sm_90'", "-arch is the architecture's name"},
     };
     const struct arch *h = archs_find(&registry.archs, "sm_90a");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
