@@ -90,8 +90,10 @@ static void choose_plan(struct attention *a)
         g->status = CUDNN_STATUS_NOT_SUPPORTED;
     make_plan(a, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
               &config);
-    if (g->status == CUDNN_STATUS_SUCCESS)
-        name_engine(a, config);
+    if (g->status != CUDNN_STATUS_SUCCESS)
+        return;
+    name_engine(a, config);
+    g->status = CUDNN_STATUS_SUCCESS; /* a plan is good without a name, too */
 }
 
 /* A choice is the engine's name, a newline, and the plan as the library writes it. */
