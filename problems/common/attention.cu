@@ -266,14 +266,14 @@ template <class T> static __device__ void forward(const bf16 *Q, const bf16 *K, 
         store(O, q0, c * TILE, sum[c], 1, n);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_forward(const bf16 *Q, const bf16 *K, const bf16 *V, float *O, float *LSE, int S, int D, int causal)
 {
     forward(Q, K, V, O, LSE, {S, D, causal != 0});
 }
 
 // The same with O rounded: the backward's inputs.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_derive(const bf16 *Q, const bf16 *K, const bf16 *V, bf16 *O, float *L, int S, int D, int causal)
 {
     forward(Q, K, V, O, L, {S, D, causal != 0});
@@ -376,7 +376,7 @@ static __device__ void backward_of_keys(scratch &s, const head &h, float *dK, fl
 
 // Each CTA makes the same 64 rows of dQ, dK and dV: under a causal mask one has little to do where the
 // others have much.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_backward(const bf16 *Q, const bf16 *K, const bf16 *V, const bf16 *O, const bf16 *dO, const float *L,
                    float *dQ, float *dK, float *dV, int S, int D, int causal)
 {

@@ -16,6 +16,8 @@
 
 static const struct distribution normal = {.kind = DISTRIBUTION_NORMAL, .deviation = 1};
 static const struct distribution integers = {.kind = DISTRIBUTION_INTEGERS, .low = -16, .high = 16};
+static const struct distribution spiky = {
+    .kind = DISTRIBUTION_SPIKY, .deviation = 1, .spike_deviation = 10, .spikes = 66};
 static const struct seed seed = {0x0123456789abcdef, 0xfedcba9876543210};
 
 /* Philox4x32-10 known answers of the Random123 distribution (kat_vectors), seen through the
@@ -144,6 +146,53 @@ static void poison_is_not_a_number(void **state)
     assert_true(dtype_load(DTYPE_i32, &cell, 0) == -1);
 }
 
+/* Spiky inputs are the normal ones of the same seed, and a few of them have something added: 66 of
+ * 65,536 on average, of deviation 10. */
+static void spikes_are_rare_and_large(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20 };
+    static float plain[N], x[N];
+    double sum = 0, square = 0, fourth = 0, cross = 0;
+    int spikes = 0, last = -1000, neighbours = 0;
+    inputs_fill(seed, &normal, 0, DTYPE_f32, plain, N);
+    inputs_fill(seed, &spiky, 0, DTYPE_f32, x, N);
+    for (int i = 0; i < N; i++) {
+        double added = (double)x[i] - (double)plain[i];
+        if (added == 0) /* no quantile is 0 */
+            continue;
+        spikes++;
+        neighbours += i == last + 1;
+        last = i;
+        sum += added;
+        square += added * added;
+        fourth += added * added * added * added;
+        cross += added * (double)plain[i];
+    }
+    double expected = N * 66.0 / 65536;
+    assert_true(fabs(spikes - expected) < 4 * sqrt(expected));
+    assert_true(neighbours < 8);
+    assert_true(fabs(sum / spikes) < 4 * 10 / sqrt(spikes));
+    assert_true(fabs(square / spikes - 100) < 4 * 100 * sqrt(2.0 / spikes));
+    assert_true(fabs(fourth / spikes - 30000) < 15000);
+    assert_true(fabs(cross / spikes) < 4 * 10 / sqrt(spikes));
+}
+
+static void spikes_do_not_depend_on_the_length(void **state)
+{
+    (void)state;
+    enum { N = 40000, FROM = 16008 };
+    static uint16_t whole[N], part[N - FROM], f64_rounded[N];
+    static double exact[N];
+    inputs_fill(seed, &spiky, 3, DTYPE_bf16, whole, N);
+    inputs_fill_range(seed, &spiky, 3, DTYPE_bf16, part, FROM, N - FROM);
+    assert_memory_equal(part, whole + FROM, sizeof(part));
+    inputs_fill(seed, &spiky, 3, DTYPE_f64, exact, N); /* rounded once, from the exact sum */
+    for (size_t i = 0; i < N; i++)
+        f64_rounded[i] = bf16_from_double(exact[i]);
+    assert_memory_equal(f64_rounded, whole, sizeof(whole));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +204,8 @@ int main(void)
         cmocka_unit_test(integers_are_uniform),
         cmocka_unit_test(seeds_survive_text),
         cmocka_unit_test(poison_is_not_a_number),
+        cmocka_unit_test(spikes_are_rare_and_large),
+        cmocka_unit_test(spikes_do_not_depend_on_the_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
