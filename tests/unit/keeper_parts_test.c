@@ -71,6 +71,39 @@ static void the_one_not_used_for_longest_goes(void **state)
     assert_int_equal(admit_victim(e, 3, 100, 100), 0);
 }
 
+/* Slots of a batch on a device with that much free memory. */
+static int slots_of(const struct registry *registry, const char *problem, const char *workload,
+                    int64_t free_bytes)
+{
+    static const struct keeper_gpu gpu = {.device.granule = 2 << 20};
+    const struct problem *p = problems_find(&registry->problems, problem);
+    struct admit_sizes sizes;
+    assert_non_null(p);
+    keeper_task_sizes(&gpu, p, problem_workload(p, workload), &sizes);
+    return admit_slots(&sizes, admit_budget(free_bytes, 0));
+}
+
+/* An H200 has 139 GiB free under three contexts, an H100 78. */
+static void every_workload_fits_an_h200(void **state)
+{
+    (void)state;
+    struct registry r;
+    struct fault f = {0};
+    assert_int_equal(registry_load(&r, home_dir(), &f), ERR_NONE);
+    for (size_t i = 0; i < r.problems.count; i++)
+        for (size_t j = 0; j < r.problems.items[i].workload_count; j++)
+            assert_true(slots_of(&r, r.problems.items[i].name,
+                                 r.problems.items[i].workloads[j].name,
+                                 139 * GIB) >= ADMIT_SLOTS_MIN);
+    assert_int_equal(slots_of(&r, "mha_fwd", "s4096_d128", 139 * GIB), 16);
+    assert_int_equal(slots_of(&r, "mha_bwd", "s4096_d128", 139 * GIB), 14);
+    assert_int_equal(slots_of(&r, "mha_fwd", "s16384_d256", 139 * GIB), 2);
+    assert_int_equal(slots_of(&r, "mha_bwd", "s16384_d128", 139 * GIB), 2);
+    assert_int_equal(slots_of(&r, "mha_fwd", "s4096_d128", 78 * GIB), 16);
+    assert_int_equal(slots_of(&r, "mha_fwd", "s16384_d256", 78 * GIB), 0);
+    registry_release(&r);
+}
+
 /* ---- a batch ---- */
 
 static void a_batch_uses_every_slot_once_on_each_side(void **state)
@@ -333,6 +366,7 @@ int main(void)
         cmocka_unit_test(slots_keep_within_24_gib_and_the_budget),
         cmocka_unit_test(the_budget_counts_what_is_held_as_free),
         cmocka_unit_test(the_one_not_used_for_longest_goes),
+        cmocka_unit_test(every_workload_fits_an_h200),
         cmocka_unit_test(a_batch_uses_every_slot_once_on_each_side),
         cmocka_unit_test(there_are_enough_blocks),
         cmocka_unit_test(blocks_take_times_in_order),
