@@ -152,6 +152,21 @@ static void print_faults(FILE *out, const json_t *faults)
     }
 }
 
+/* What went well and need not. */
+static void print_notes(FILE *out, const json_t *faults)
+{
+    const json_t *fault;
+    size_t i;
+    json_array_foreach((json_t *)faults, i, fault)
+    {
+        char detail[LIMIT_DETAIL];
+        snprintf(detail, sizeof(detail), "%s", text_of(fault, "detail"));
+        text_sanitize(detail);
+        if (!strcmp(text_of(fault, "kind"), "note"))
+            fprintf(out, "  note      %s\n", detail);
+    }
+}
+
 static void print_figures(FILE *out, const json_t *report)
 {
     const json_t *kernel, *warning, *target = json_object_get(report, "target");
@@ -194,8 +209,10 @@ void view_end(FILE *out, const struct evaluation *e)
             paint(out, PLAIN));
     print_flags(out, e->report);
     fprintf(out, "  in %.2f s\n", number_of(e->report, "wall_ms") / 1e3);
-    if (passed)
+    if (passed) {
+        print_notes(out, json_object_get(e->report, "faults"));
         return;
+    }
     char detail[LIMIT_DETAIL];
     snprintf(detail, sizeof(detail), "%s", text_of(e->report, "detail"));
     text_sanitize(detail);

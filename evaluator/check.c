@@ -58,6 +58,8 @@ static bool run_candidate(struct checker *c, bool keep_counts)
             run.counts.tensor_flops / (double)problem_flops(c->request->problem, c->request->workload);
     }
     bool ok = run.status == PTXVM_OK;
+    if (run.note && !json_array_size(c->out->faults))
+        json_array_append(c->out->faults, run.note);
     if (!ok) {
         bool ours = run.status == PTXVM_UNSUPPORTED;
         char detail[LIMIT_DETAIL];
@@ -179,7 +181,8 @@ static bool set_up(struct checker *c)
         return stop(c, VERDICT_INFRA_ERROR, f.detail);
     struct rig_spec spec = {
         .problem = q->problem, .workload = q->workload, .arch = q->arch, .plan = q->plan,
-        .ptx = q->ptx, .ptx_len = q->ptx_len, .symbols = q->symbols, .tensors = c->tensors.data,
+        .ptx = q->ptx, .ptx_len = q->ptx_len, .symbols = q->symbols, .registers = q->registers,
+        .tensors = c->tensors.data,
         .thread_instructions = q->thread_instructions, .plan_ms = q->plan_ms,
         .schedule = q->schedule, .trace = q->trace, .trace_kernel = q->trace_kernel,
     };

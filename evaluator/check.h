@@ -30,6 +30,7 @@ struct check_request {
     const struct arch *arch;
     const struct plan *plan;
     const json_t *symbols;              /* {name expression: symbol} */
+    const json_t *registers;            /* {symbol: registers of a thread}; NULL: not known */
     bool assembled; /* an assembler accepted the module: if we cannot parse or load it, that is our
                        fault; else a COMPILE_ERROR */
     const char *ptx, *oracle_ptx;

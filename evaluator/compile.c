@@ -303,6 +303,20 @@ const char *compile_symbol(const struct compile_result *r, const char *name)
     return NULL;
 }
 
+json_t *compile_registers(const struct compile_result *r)
+{
+    json_t *registers = json_object(), *kernel;
+    size_t i;
+    json_array_foreach(r->kernel_table, i, kernel)
+    {
+        const char *symbol = json_string_value(json_object_get(kernel, "symbol"));
+        json_t *count = json_object_get(kernel, "registers");
+        if (symbol && json_is_integer(count))
+            json_object_set(registers, symbol, count);
+    }
+    return registers;
+}
+
 json_t *compile_capabilities(void)
 {
     struct cuda_paths paths;

@@ -65,6 +65,9 @@ void compile_result_release(struct compile_result *r);
 /* Symbol of a name expression, or NULL. Borrowed. */
 const char *compile_symbol(const struct compile_result *r, const char *name);
 
+/* {symbol: registers of a thread} of the kernels that were assembled; new reference. */
+json_t *compile_registers(const struct compile_result *r);
+
 /* What this host can compile: {"nvrtc":"13.0"|null,"ptxas":…|null,"cuda":"<folder>"|null}; for
  * start-up messages and /v1/workers. Looks at files only; caller owns it. */
 json_t *compile_capabilities(void);

@@ -75,11 +75,11 @@ void cpu_check(struct evaluating *e, struct stage_result *r)
         return;
     }
     int runs = (int)s->problem->distribution_count + TRIAL_RUNS + SPARE_RUNS;
-    json_t *symbols = stages_symbols(&e->compiled);
+    json_t *symbols = stages_symbols(&e->compiled), *registers = compile_registers(&e->compiled);
     struct runner_request request = {
         .check = {
             .problem = s->problem, .workload = s->workload, .arch = s->arch, .plan = s->plan,
-            .symbols = symbols, .assembled = e->compiled.cubin.len > 0,
+            .symbols = symbols, .registers = registers, .assembled = e->compiled.cubin.len > 0,
             .ptx = e->compiled.ptx.data, .ptx_len = e->compiled.ptx.len,
             .oracle_ptx = oracle.data, .oracle_ptx_len = oracle.len,
             .thread_instructions = e->limits.thread_instructions,
@@ -94,6 +94,7 @@ void cpu_check(struct evaluating *e, struct stage_result *r)
     take(e, &answer, r);
     outcome_release(&answer);
     json_decref(symbols);
+    json_decref(registers);
     buf_release(&oracle);
 }
 

@@ -20,9 +20,9 @@ static json_t *request_json(const struct runner_request *r)
         seed_text(c->seeds[i], text);
         json_array_append_new(seeds, json_string(text));
     }
-    return json_pack("{s:s, s:s, s:s, s:O, s:O, s:b, s:o, s:I, s:I, s:b}", "problem", c->problem->name,
+    return json_pack("{s:s, s:s, s:s, s:O, s:O, s:O*, s:b, s:o, s:I, s:I, s:b}", "problem", c->problem->name,
                      "workload", c->workload->name, "arch", c->arch->name, "launch", r->launch,
-                     "symbols", c->symbols, "assembled", c->assembled, "seeds", seeds,
+                     "symbols", c->symbols, "registers", c->registers, "assembled", c->assembled, "seeds", seeds,
                      "thread_instructions", (json_int_t)c->thread_instructions, "plan_ms",
                      (json_int_t)c->plan_ms, "sanitize", r->sanitize);
 }

@@ -4,6 +4,7 @@
  * queue connection carries one; runner_serve.c answers.
  *
  *   in:  FRAME_REQUEST {"problem", "workload", "arch", "launch": plan document, "symbols": {…},
+ *                       "registers": {…} where they are known,
  *                       "assembled": bool, "seeds": ["hex", …], "thread_instructions", "plan_ms",
  *                       "sanitize": bool}
  *        FRAME_PTX the candidate, FRAME_PTX the oracle (empty to sanitize)

@@ -99,6 +99,12 @@ static const char *symbol_of(const struct rig *rig, const char *kernel)
     return symbol ? symbol : kernel;
 }
 
+static uint32_t registers_of(const struct rig *rig, const char *kernel)
+{
+    const json_t *count = json_object_get(rig->spec.registers, symbol_of(rig, kernel));
+    return json_integer_value(count) > 0 ? (uint32_t)json_integer_value(count) : 0;
+}
+
 bool rig_kernel(struct rig *rig, size_t i, struct ptxvm_kernel *out)
 {
     return ptxvm_kernel(rig->vm, symbol_of(rig, rig->spec.plan->launches[i].kernel), out);
@@ -139,6 +145,14 @@ static void put_arg(const struct rig *rig, const struct plan_arg *a, uint8_t *at
     }
 }
 
+static void keep_note(const struct plan_launch *l, int index, const struct ptxvm_result *result,
+                      struct rig_run *out)
+{
+    if (result->status == PTXVM_OK && result->note[0] && !out->note)
+        out->note = json_pack("{s:s, s:s, s:o, s:s}", "kind", "note", "kernel", l->kernel, "launch",
+                              index < 0 ? json_null() : json_integer(index), "detail", result->note);
+}
+
 static void keep_log(struct rig *rig, const struct ptxvm_result *result)
 {
     size_t n = result->log ? strlen(result->log) : 0, room = rig->log.max - rig->log.len;
@@ -170,6 +184,7 @@ static bool launch(struct rig *rig, const struct plan_launch *l, int index, cons
     struct ptxvm_launch go = {.symbol = symbol_of(rig, l->kernel),
                               .shared_bytes = (size_t)l->shared_bytes,
                               .cooperative = l->cooperative,
+                              .registers = registers_of(rig, l->kernel),
                               .params = params,
                               .param_bytes = plan_param_layout(l, offsets)};
     for (size_t i = 0; i < l->arg_count; i++)
@@ -186,6 +201,7 @@ static bool launch(struct rig *rig, const struct plan_launch *l, int index, cons
     struct ptxvm_result result = {0};
     ptxvm_launch(rig->vm, &go, &result);
     note_end(l, index, where, &result, out);
+    keep_note(l, index, &result, out);
     families_add(&out->counts, rig->spec.arch, &result.counts);
     keep_log(rig, &result);
     ptxvm_result_release(&result);
@@ -248,6 +264,7 @@ void rig_run(struct rig *rig, struct rig_run *out)
 void rig_run_release(struct rig_run *run)
 {
     json_decref(run->fault);
+    json_decref(run->note);
     json_decref(run->counts.forms);
     *run = (struct rig_run){0};
 }

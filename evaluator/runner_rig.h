@@ -20,6 +20,7 @@ struct rig_spec {
     const char *ptx;
     size_t ptx_len;
     const json_t *symbols;           /* {name expression: symbol}; NULL: a name is its symbol */
+    const json_t *registers;         /* {symbol: registers of a thread, by ptxas}; NULL: not known */
     void *const *tensors;            /* host memory of the problem's tensors, 256-byte aligned */
     uint64_t thread_instructions;    /* budget of one run of the plan */
     int64_t plan_ms;                 /* processor time of one run of the plan */
@@ -47,6 +48,8 @@ struct rig_run {
     enum ptxvm_status status; /* PTXVM_OK, or that of the launch that ended the run */
     char detail[LIMIT_DETAIL]; /* which launch and why; "" if all went well */
     json_t *fault;             /* for report.faults; NULL if all went well; owned */
+    json_t *note;              /* likewise: {"kind": "note", "kernel", "launch", "detail"} of the first
+                                * launch with one; NULL: none */
     struct rig_counts counts;
 };
 

@@ -66,11 +66,12 @@ static void on_progress(void *arg, size_t done, size_t total)
 static enum err read_request(struct serving *s, struct fault *f)
 {
     const char *problem, *workload, *arch;
-    json_t *launch, *symbols, *seeds;
+    json_t *launch, *symbols, *registers = NULL, *seeds;
     json_int_t instructions, plan_ms;
     int assembled;
-    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:I, s:I, s:b}", "problem",
+    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s?o, s:b, s:o, s:I, s:I, s:b}", "problem",
                     &problem, "workload", &workload, "arch", &arch, "launch", &launch, "symbols", &symbols,
+                    "registers", &registers,
                     "assembled", &assembled, "seeds", &seeds, "thread_instructions", &instructions,
                     "plan_ms", &plan_ms, "sanitize", &s->sanitize))
         return fault_set(f, ERR_BAD_REQUEST, "cannot read the request: members are missing");
@@ -91,6 +92,7 @@ static enum err read_request(struct serving *s, struct fault *f)
         return ERR_INVALID;
     c->plan = s->plan;
     c->symbols = symbols;
+    c->registers = registers;
     c->assembled = assembled;
     c->ptx = s->ptx;
     c->oracle_ptx = s->oracle_ptx;

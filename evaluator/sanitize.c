@@ -186,12 +186,12 @@ static void take_answer(struct sanitizing *s)
 static void run(struct sanitizing *s, const struct compile_result *module)
 {
     const struct submission *b = s->submission;
-    json_t *symbols = stages_symbols(module);
+    json_t *symbols = stages_symbols(module), *registers = compile_registers(module);
     struct runner_request request = {
         .check = {
             .problem = b->problem, .workload = s->workload, .arch = b->arch, .plan = s->plan,
-            .symbols = symbols, .ptx = module->ptx.data, .ptx_len = module->ptx.len,
-            .oracle_ptx = "", .thread_instructions = SANITIZE_THREAD_INSTRUCTIONS,
+            .symbols = symbols, .registers = registers, .ptx = module->ptx.data,
+            .ptx_len = module->ptx.len, .oracle_ptx = "", .thread_instructions = SANITIZE_THREAD_INSTRUCTIONS,
             .plan_ms = SANITIZE_MS,
         },
         .sanitize = true, .launch = b->launch, .timeout_ms = 2 * SANITIZE_MS,
@@ -203,6 +203,7 @@ static void run(struct sanitizing *s, const struct compile_result *module)
     runner_run(&request, &s->outcome);
     take_answer(s);
     json_decref(symbols);
+    json_decref(registers);
 }
 
 static void *work(void *arg)

@@ -58,7 +58,8 @@ json_t *sanitize_run(const struct check_request *q)
     if (tensors_init(&tensors, q->problem, q->workload, NULL, &f) == ERR_NONE) {
         struct rig_spec spec = {
             .problem = q->problem, .workload = q->workload, .arch = q->arch, .plan = q->plan,
-            .ptx = q->ptx, .ptx_len = q->ptx_len, .symbols = q->symbols, .tensors = tensors.data,
+            .ptx = q->ptx, .ptx_len = q->ptx_len, .symbols = q->symbols,
+            .registers = q->registers, .tensors = tensors.data,
             .thread_instructions = q->thread_instructions, .plan_ms = q->plan_ms,
         };
         tensors_draw_inputs(&tensors, q->workload, &q->problem->distributions[0], q->seeds[0]);

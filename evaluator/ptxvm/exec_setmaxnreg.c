@@ -4,7 +4,7 @@
  * register file allow, which is what ptxas takes too. */
 #include "evaluator/ptxvm/lanes.h"
 
-enum { THREAD_MAX = 255, UNIT = 8, LEAST = 24, MOST = 256, WARPGROUP = 4 };
+enum { THREAD_MAX = 255, UNIT = VM_REGISTER_UNIT, LEAST = 24, MOST = 256, WARPGROUP = 4 };
 
 static uint32_t registers_at_start(const struct run *run)
 {

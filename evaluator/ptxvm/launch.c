@@ -52,6 +52,19 @@ static bool check_sizes(struct run *run)
     return true;
 }
 
+/* A warp gets its registers in units of 8 a thread. */
+static uint64_t registers_of_block(const struct run *run)
+{
+    uint64_t each = (run->launch->registers + (uint64_t)VM_REGISTER_UNIT - 1) / VM_REGISTER_UNIT;
+    return each * VM_REGISTER_UNIT * run->warps * VM_LANES;
+}
+
+static bool check_registers(struct run *run)
+{
+    uint64_t all = registers_of_block(run);
+    return all <= VM_SM_REGISTERS || refuse(run, "registers of a block", all, VM_SM_REGISTERS);
+}
+
 static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
 {
     struct ptxvm_kernel k;
@@ -90,7 +103,7 @@ static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
         return refuse(run, "shared memory of a block", shared, VM_SHARED_MAX);
     run->dynamic_bytes = (uint32_t)launch->shared_bytes;
     run->shared_bytes = (uint32_t)shared;
-    return true;
+    return check_registers(run);
 }
 
 /* CTAs that the modelled device holds at once. Where the registers of a thread are not known
@@ -100,9 +113,8 @@ static uint64_t resident_ctas(const struct run *run)
     uint32_t threads = run->warps * VM_LANES;
     uint32_t per_sm = VM_SM_THREADS / threads;
     uint32_t by_shared = VM_SHARED_SM / (run->shared_bytes + VM_SHARED_START);
-    uint32_t registers = run->launch->registers;
-    uint32_t by_registers =
-        registers ? (uint32_t)(VM_SM_REGISTERS / ((uint64_t)registers * threads)) : VM_SM_CTAS;
+    uint64_t registers = registers_of_block(run);
+    uint32_t by_registers = registers ? (uint32_t)(VM_SM_REGISTERS / registers) : VM_SM_CTAS;
     per_sm = per_sm < by_shared ? per_sm : by_shared;
     per_sm = per_sm < by_registers ? per_sm : by_registers;
     per_sm = per_sm > VM_SM_CTAS ? VM_SM_CTAS : per_sm ? per_sm : 1;
@@ -203,6 +215,7 @@ static void *work(void *arg)
     while (!atomic_load(&run->stop) && (k = next_cluster(worker, &q))) {
         switch (cluster_run(k, CTA_STEPS >> sched_draw(k->ctas[0], CTA_BITS))) {
         case CTA_RUNNING:
+            residency_look(k, resident_ctas(run));
             push(&q, k);
             continue;
         case CTA_STUCK:
@@ -331,6 +344,7 @@ void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch, struct pt
              launch->symbol ? launch->symbol : "");
     if (prepare(&run, launch))
         run_workers(&run);
+    residency_explain(result);
     free(run.params.host);
     free(run.workspace.host);
     buf_adds(&run.log, "");

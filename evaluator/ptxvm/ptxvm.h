@@ -120,6 +120,8 @@ struct ptxvm_result {
                 */
     size_t log_dropped; /* bytes over print_max */
     struct ptxvm_counts counts;
+    char note[PTXVM_TEXT];   /* for people: what went well and need not; "" as a rule. So far: CTAs of a
+                              * launch that is not cooperative wait for each other */
     double wall_ms;
 };
 

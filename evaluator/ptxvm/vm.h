@@ -34,6 +34,7 @@ enum {
     VM_SM_THREADS = 2048,
     VM_SM_CTAS = 32,
     VM_SM_REGISTERS = 64 * 1024,
+    VM_REGISTER_UNIT = 8,
     VM_GUARD = 64 * 1024, /* unmapped bytes between allocations, at least */
     VM_SINK = 512,        /* bytes at the start of a frame that nobody reads */
     VM_PRED_TRUE = 0,     /* predicate slots with a fixed meaning */
@@ -289,6 +290,7 @@ struct run {
     uint64_t ctas, clusters;
     atomic_ullong next_cluster, finished, spent;
     atomic_bool stop;
+    atomic_bool relies;  /* result->note says so: on CTAs being there at the same time */
     atomic_llong now_ns; /* %globaltimer moves with nanosleep too */
     int64_t start_ms, start_cpu_ms;
     atomic_llong look_ms;   /* wall time before which the deadline cannot have passed */
@@ -400,6 +402,13 @@ void cluster_report_deadlock(struct cluster *k);
 /* The CTA whose shared memory an address names; makes the address one of that CTA's own. NULL: the
  * cluster has no such CTA. */
 struct cta *cluster_shared(struct cta *c, uint64_t *address);
+
+/* ---- residency.c ---- */
+/* After a cluster used up its turn: notes it if it waits for CTAs outside, of which the device
+ * holds `resident` at once. */
+void residency_look(struct cluster *k, uint64_t resident);
+/* After a launch: says it with the reason of one that took too long. */
+void residency_explain(struct ptxvm_result *result);
 
 /* New frame for `mask` lanes of a warp, or NULL with the launch stopped (`op` is to blame). */
 struct frame *frame_new(struct warp *w, const struct op *op, const struct function *fn,

@@ -85,6 +85,7 @@ static void compile(struct tool_program *p)
     for (size_t i = 0; i < p->compiled.kernel_count; i++)
         json_object_set_new(p->symbols, p->compiled.kernels[i].name,
                             json_string(p->compiled.kernels[i].symbol));
+    p->registers = compile_registers(&p->compiled);
 }
 
 /* ---- trace ---- */
@@ -184,6 +185,7 @@ void program_close(struct tool_program *p)
     submission_release(&p->submission);
     registry_release(&p->registry);
     json_decref(p->symbols);
+    json_decref(p->registers);
     buf_release(&p->oracle_ptx);
     *p = (struct tool_program){0};
 }
@@ -199,6 +201,7 @@ struct rig_spec program_rig(const struct tool_program *p, const struct run_optio
         .ptx = p->compiled.ptx.data,
         .ptx_len = p->compiled.ptx.len,
         .symbols = p->symbols,
+        .registers = p->registers,
         .thread_instructions = UINT64_MAX >> 1,
         .plan_ms = o->deadline_ms,
         .schedule = o->seed,

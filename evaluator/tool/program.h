@@ -14,7 +14,8 @@ struct tool_program {
     struct registry registry;
     struct submission submission;
     struct compile_result compiled;
-    json_t *symbols; /* {name expression: symbol} */
+    json_t *symbols;   /* {name expression: symbol} */
+    json_t *registers; /* {symbol: registers of a thread} */
     struct buf oracle_ptx;
     struct ptxvm_trace trace; /* line NULL: none */
     const char *trace_kernel; /* as the plan names it */

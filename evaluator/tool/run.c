@@ -13,6 +13,22 @@
 #include "evaluator/tool/sample.h"
 #include "evaluator/tool/tool.h"
 
+/* What ended the run goes to "faults", what is only worth knowing to "notes". */
+static void take_findings(json_t *report, json_t *findings)
+{
+    json_t *finding, *faults = json_array();
+    size_t i;
+    json_array_foreach(findings, i, finding)
+    {
+        const char *kind = json_string_value(json_object_get(finding, "kind"));
+        if (kind && !strcmp(kind, "note"))
+            results_note(report, "%s", json_string_value(json_object_get(finding, "detail")));
+        else
+            json_array_append(faults, finding);
+    }
+    json_object_set_new(report, "faults", faults);
+}
+
 /* The whole grid, as an evaluation checks it. */
 static int check_whole(const struct tool_program *p, const struct run_options *o, json_t *report)
 {
@@ -23,6 +39,7 @@ static int check_whole(const struct tool_program *p, const struct run_options *o
         .arch = s->arch,
         .plan = s->plan,
         .symbols = p->symbols,
+        .registers = p->registers,
         .assembled = p->compiled.cubin.len > 0,
         .ptx = p->compiled.ptx.data,
         .ptx_len = p->compiled.ptx.len,
@@ -39,7 +56,7 @@ static int check_whole(const struct tool_program *p, const struct run_options *o
         request.seeds[i] = program_seed(o, i);
     check_run(&request, &a);
     results_verdict(report, verdict_name(a.verdict), a.flags, a.detail, json_incref(a.check));
-    json_object_set(report, "faults", a.faults);
+    take_findings(report, a.faults);
     if (a.counts)
         json_object_set(report, "counts", a.counts);
     if (a.families) {

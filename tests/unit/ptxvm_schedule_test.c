@@ -137,6 +137,82 @@ static void registers_come_from_a_pool(void **state)
                     (const char *const[]){"for ever for 64 registers", "8 warps of 32", NULL});
 }
 
+static const char wait_for_the_last[] =
+    KERNEL("", "mov.u32 r0, %ctaid.x;\nmov.u32 r1, %nctaid.x;\nsub.u32 r1, r1, 1;\n"
+               "setp.ne.u32 p, r0, r1;\n@p bra L;\nst.release.gpu.global.u32 [x], 7;\nret;\n"
+               ".loc 1 31 1\nL: ld.acquire.gpu.global.u32 r3, [x];\nsetp.eq.u32 q, r3, 0;\n"
+               "@q bra L;\n");
+
+/* One that fits on the device passes, with a note; one that does not fit never ends, and the reason
+ * says why. With one host thread the first CTA has its turn alone. */
+static void ctas_that_wait_for_each_other_are_noted(void **state)
+{
+    (void)state;
+    struct ptxvm_options options = {.threads = 1, .instruction_budget = 1 << 26, .num_sms = 2};
+    struct ptxvm_launch launch = {
+        .symbol = "k", .grid = {4, 1, 1}, .block = {32, 1, 1}, .param_bytes = 8};
+    struct kit k;
+    kit_open(&k, wait_for_the_last, &options);
+    uint64_t out = ptxvm_alloc(k.vm, "out", 4, 4, PTXVM_READ_WRITE);
+    launch.params = &out;
+    ptxvm_launch(k.vm, &launch, &k.result);
+    kit_expect(&k, PTXVM_OK);
+    assert_non_null(strstr(k.result.note, "(line 31)"));
+    assert_non_null(strstr(k.result.note, "where 4 of its 4 fit"));
+
+    launch.cooperative = true;
+    ptxvm_write(k.vm, out, "\0\0\0", 4);
+    ptxvm_result_release(&k.result);
+    ptxvm_launch(k.vm, &launch, &k.result);
+    kit_expect(&k, PTXVM_OK);
+    assert_string_equal(k.result.note, "");
+
+    launch.cooperative = false;
+    launch.registers = 255; /* of 32 threads: eight CTAs on an SM */
+    launch.grid[0] = 100;
+    ptxvm_write(k.vm, out, "\0\0\0", 4);
+    ptxvm_result_release(&k.result);
+    ptxvm_launch(k.vm, &launch, &k.result);
+    kit_expect(&k, PTXVM_BUDGET);
+    assert_non_null(strstr(k.result.fault.detail, "where 16 of its 100 fit"));
+    kit_close(&k);
+}
+
+static void a_block_has_its_registers_or_is_refused(void **state)
+{
+    (void)state;
+    struct kit k;
+    kit_open(&k, KERNEL("", "st.global.u32 [x], 1;\n"), NULL);
+    uint64_t out = ptxvm_alloc(k.vm, "out", 4, 4, PTXVM_READ_WRITE);
+    struct ptxvm_launch launch = {.symbol = "k",
+                                  .grid = {1, 1, 1},
+                                  .block = {512, 1, 1},
+                                  .registers = 128,
+                                  .params = &out,
+                                  .param_bytes = 8};
+    ptxvm_launch(k.vm, &launch, &k.result);
+    kit_expect(&k, PTXVM_OK);
+    launch.registers = 129; /* as dear as 136 */
+    ptxvm_result_release(&k.result);
+    ptxvm_launch(k.vm, &launch, &k.result);
+    kit_expect(&k, PTXVM_LAUNCH);
+    assert_non_null(strstr(k.result.fault.detail, "registers of a block is 69632"));
+    /* A pool of 8 warps of 32 registers has none for 64, whatever .maxnreg allows. */
+    ptxvm_result_release(&k.result);
+    kit_close(&k);
+    kit_open(&k,
+             KERNEL("", "setp.ge.u32 p, i, 128;\n@p bra D;\nsetmaxnreg.inc.sync.aligned.u32 64;\n"
+                        "ret;\nD: setmaxnreg.dec.sync.aligned.u32 24;\n"),
+             NULL);
+    out = ptxvm_alloc(k.vm, "out", 4, 4, PTXVM_READ_WRITE);
+    launch.block[0] = 256;
+    launch.registers = 32;
+    ptxvm_launch(k.vm, &launch, &k.result);
+    kit_expect(&k, PTXVM_DEADLOCK);
+    assert_non_null(strstr(k.result.fault.detail, "8 warps of 32"));
+    kit_close(&k);
+}
+
 /* A warp that spins for ever is not stuck; what ends the launch says where it was. */
 static void a_spinning_warp_is_located(void **state)
 {
@@ -219,6 +295,8 @@ int main(void)
         cmocka_unit_test(everybody_makes_progress),
         cmocka_unit_test(a_deadlock_names_who_waits_for_what),
         cmocka_unit_test(registers_come_from_a_pool),
+        cmocka_unit_test(a_block_has_its_registers_or_is_refused),
+        cmocka_unit_test(ctas_that_wait_for_each_other_are_noted),
         cmocka_unit_test(a_spinning_warp_is_located),
         cmocka_unit_test(a_cooperative_grid_has_a_workspace_and_fits),
     };
