@@ -46,7 +46,6 @@
 }
 */
 
-#include <cuda_bf16.h>
 #include <ptxbench/barrier.cuh>
 #include <ptxbench/cluster.cuh>
 #include <ptxbench/pipeline.cuh>
@@ -96,6 +95,7 @@ __device__ void produce(Shared &s, const CUtensorMap *map_a, const CUtensorMap *
     Tiles tiles(M, N);
     pipeline_stage<STAGES> at;
     for (int row, column; tiles.take(rank, row, column);)
+#pragma unroll 1
         for (int k = 0; k < K; k += STEP, at.advance()) {
             s.ring.wait_empty(at);
             uint64_t *full = s.ring.expect(at, BYTES_A + BYTES_B); // its own A, and both halves of B
@@ -131,6 +131,7 @@ __device__ void consume(Shared &s, const CUtensorMap *map_c, int M, int N, int K
     float d[128];
     for (int row, column; tiles.take(rank, row, column);) {
         pipeline_stage<STAGES> before; // stage whose reads are still in flight
+#pragma unroll 1
         for (int k = 0; k < K; k += STEP, at.advance()) {
             s.ring.wait_full(at);
             wgmma_fence();
