@@ -12,7 +12,8 @@
  *   "problem", "workload", "arch", "device": "cpu", "device_model": "ptxvm", "language", "mode",
  *   "environment": null | {"name", "uuid", "sm", "num_sms", "memory_bytes", "driver"},   the GPU
  *   "speedup": null | {"value": 1.02, "ci95": [1.01, 1.03]},   only with PASSED
- *   "candidate_us": null | number,  "baseline": null | {"name", "version", "engine"?, "us"},
+ *   "candidate_us": null | number,  "baseline": null | {"name", "version", "us",
+ *                                     "engine"?, "reason"?: why no better one},
  *   "timing": null | {                what speedup is made of; see evaluator/timing_stats.h
  *     "blocks", "batches", "slots",   blocks of four launches b c c b; slots of inputs and outputs
  *     "candidate": {"median_us", "mean_us", "first_us", "rest_us"},   first launch of a batch, the others

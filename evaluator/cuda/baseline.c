@@ -131,6 +131,7 @@ struct baseline *baseline_new(const struct baseline_libraries *from, const struc
         if (b) {
             b->kind = kind;
             b->library = t.library;
+            memcpy(b->reason, first.detail, sizeof(b->reason));
             return b;
         }
         if (!t.library->handle)
@@ -157,6 +158,8 @@ json_t *baseline_json(const struct baseline *b)
     json_t *out = json_pack("{s:s, s:s}", "name", b->kind->name, "version", b->library->version);
     if (b->engine[0])
         json_object_set_new(out, "engine", json_string(b->engine));
+    if (b->reason[0])
+        json_object_set_new(out, "reason", json_string(b->reason));
     return out;
 }
 

@@ -37,8 +37,8 @@ struct baseline *baseline_new(const struct baseline_libraries *libraries,
                               const struct workload *w, const char *choice, struct fault *f);
 void baseline_free(struct baseline *b);
 
-/* {"name": "cuDNN", "version": "9.19.0", "engine": "…" unless it has no name}; the caller owns it.
- */
+/* {"name": "cuDNN", "version": "9.19.0", "engine"?: "…", "reason"?: why no better one was taken};
+ * the caller owns it. */
 json_t *baseline_json(const struct baseline *b);
 
 /* How many ways of doing it there are to choose from (at least 1, at most BASELINE_CHOICES), and

@@ -32,7 +32,8 @@ struct baseline {
     const struct baseline_kind *kind; /* … and `library` are set by baseline_new() */
     const struct baseline_library *library;
     size_t choices, operations;
-    char engine[160]; /* "" if it has no name */
+    char engine[160];          /* "" if it has no name */
+    char reason[LIMIT_DETAIL]; /* why no better one was taken; set by baseline_new() */
 };
 
 /* Open `out`, whose name is set. */
