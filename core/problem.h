@@ -42,6 +42,7 @@ struct distribution {
     double spike_deviation; /* spiky: of the normal number that is added to a few elements */
     int64_t spikes;         /* spiky: of 65,536 elements so many have a spike, on average */
     int64_t low, high;      /* integers: uniform in [low, high] */
+    double slack;           /* factor on atol and on the strict bounds for inputs so large; 1 */
     bool exact;             /* the output must equal the rounded oracle bit for bit */
 };
 
@@ -59,6 +60,8 @@ struct problem {
     char flops[LIMIT_EXPR + 1];            /* expression: useful FLOPs of one evaluation */
     char bytes[LIMIT_EXPR + 1];            /* expression: least bytes moved to and from memory */
     double atol, rtol; /* the paper's rule: bad iff |d| > atol and |d| > rtol |y| */
+    double bad_share;  /* so many of an output's elements may be bad, rounded up; 0: none */
+    double parts;      /* a row or a tile may have so many times the strict bound; 1 */
     struct distribution distributions[LIMIT_DISTRIBUTIONS];
     size_t distribution_count;
     json_t *oracle; /* section as stored: source, ptx, outputs, launch; borrowed */

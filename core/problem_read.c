@@ -14,11 +14,12 @@
 //   default_workload  name of the workload for GPUs
 //   cpu_workload      name of the workload for the CPU device
 //   flops, bytes      expressions: useful FLOPs and least memory traffic of one evaluation
-//   rules             {"paper": {"atol", "rtol"}, "strict": {"excess"}}; excess is one bound, or
-//                     {output: bound} for every output
+//   rules             {"paper": {"atol", "rtol", share [optional, 0]}, "strict": {"excess", parts
+//                     [optional, 1]}}; excess is one bound, or {output: bound} for every output;
+//                     see evaluator/compare.h
 //   distributions     ways to draw the inputs. Each: name, kind ("normal": mean, deviation;
 //                     "spiky": these, spike_deviation, spikes of 65,536; "integers": low, high; see
-//                     evaluator/inputs.h), exact [optional, false]
+//                     evaluator/inputs.h), exact [optional, false], slack [optional, 1]
 //   redraw            [optional] the exact transform that makes further inputs and answers of one
 //                     base: a row of evaluator/cuda/redraw.c
 //   oracle            {"source": file, "ptx": file [optional], "outputs": {tensor: "f32" | "f64"},
@@ -237,6 +238,7 @@ static void read_excess(struct problem *p, const json_t *excess, struct faults *
 
 struct rules_fields {
     json_t *paper, *strict, *excess;
+    double atol, rtol, share, parts;
 };
 
 static void read_rules(struct problem *p, const json_t *rules, struct faults *faults)
@@ -246,26 +248,34 @@ static void read_rules(struct problem *p, const json_t *rules, struct faults *fa
         {"strict", JSON_MEMBER, true, offsetof(struct rules_fields, strict), 0, 0, NULL},
     };
     static const struct json_field paper[] = {
-        {"atol", JSON_DOUBLE, true, offsetof(struct problem, atol), 0, 0, NULL},
-        {"rtol", JSON_DOUBLE, true, offsetof(struct problem, rtol), 0, 0, NULL},
+        {"atol", JSON_DOUBLE, true, offsetof(struct rules_fields, atol), 0, 0, NULL},
+        {"rtol", JSON_DOUBLE, true, offsetof(struct rules_fields, rtol), 0, 0, NULL},
+        {"share", JSON_DOUBLE, false, offsetof(struct rules_fields, share), 0, 0, NULL},
     };
     static const struct json_field strict[] = {
         {"excess", JSON_VALUE, true, offsetof(struct rules_fields, excess), 0, 0, NULL},
+        {"parts", JSON_DOUBLE, false, offsetof(struct rules_fields, parts), 0, 0, NULL},
     };
-    struct rules_fields in = {0};
+    struct rules_fields in = {.parts = 1};
     if (!json_read(rules, members, COUNT_OF(members), &in, "$.rules", faults))
         return;
-    json_read(in.paper, paper, COUNT_OF(paper), p, "$.rules.paper", faults);
+    json_read(in.paper, paper, COUNT_OF(paper), &in, "$.rules.paper", faults);
     if (json_read(in.strict, strict, COUNT_OF(strict), &in, "$.rules.strict", faults))
         read_excess(p, in.excess, faults);
-    if (p->atol < 0 || p->rtol < 0)
+    if (in.atol < 0 || in.rtol < 0 || in.share < 0)
         faults_add(faults, "$.rules", "bounds must not be negative");
+    if (in.share > 1e-3 || in.parts < 1)
+        faults_add(faults, "$.rules", "share must be at most 1e-3, parts at least 1");
+    p->atol = in.atol;
+    p->rtol = in.rtol;
+    p->bad_share = in.share;
+    p->parts = in.parts;
 }
 
 struct distribution_fields {
     const char *name;
     int kind;
-    double mean, deviation, spike_deviation;
+    double mean, deviation, spike_deviation, slack;
     int64_t spikes, low, high;
     bool exact;
 };
@@ -293,6 +303,8 @@ static void check_distribution(const json_t *v, const struct distribution_fields
         faults_add(faults, path, "inputs must vary: deviation above 0, low below high");
     else if (in->kind == DISTRIBUTION_SPIKY && !(in->spike_deviation > 0))
         faults_add(faults, path, "spikes must vary: spike_deviation above 0");
+    if (!(in->slack >= 1))
+        faults_add(faults, path, "slack must be at least 1");
 }
 
 static void read_distribution(struct problem *p, const json_t *v, const char *path,
@@ -312,8 +324,9 @@ static void read_distribution(struct problem *p, const json_t *v, const char *pa
         {"high", JSON_INT64, false, offsetof(struct distribution_fields, high), -65536, 65536,
          NULL},
         {"exact", JSON_YESNO, false, offsetof(struct distribution_fields, exact), 0, 0, NULL},
+        {"slack", JSON_DOUBLE, false, offsetof(struct distribution_fields, slack), 0, 0, NULL},
     };
-    struct distribution_fields in = {0};
+    struct distribution_fields in = {.slack = 1};
     if (!json_read(v, fields, COUNT_OF(fields), &in, path, faults))
         return;
     check_distribution(v, &in, path, faults);
@@ -330,6 +343,7 @@ static void read_distribution(struct problem *p, const json_t *v, const char *pa
         .low = in.low,
         .high = in.high,
         .exact = in.exact,
+        .slack = in.slack,
     };
     copy_name(d->name, in.name, path, faults);
 }

@@ -4,6 +4,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+struct compare_rule check_rule(const struct problem *p, size_t tensor, const struct distribution *d)
+{
+    double excess_max = p->tensors[tensor].strict_excess * d->slack;
+    return (struct compare_rule){.atol = p->atol * d->slack,
+                                 .rtol = p->rtol,
+                                 .bad_share = p->bad_share,
+                                 .excess_max = excess_max,
+                                 .part_max = excess_max * p->parts,
+                                 .exact = d->exact};
+}
+
 void check_tally_init(struct check_tally *t)
 {
     *t = (struct check_tally){.verdict = VERDICT_PASSED, .strict = true, .trials = json_array()};

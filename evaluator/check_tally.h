@@ -17,6 +17,10 @@ struct check_tally {
     json_t *trials;            /* owned */
 };
 
+/* The rule for an output on inputs of a distribution. */
+struct compare_rule check_rule(const struct problem *p, size_t tensor,
+                               const struct distribution *d);
+
 void check_tally_init(struct check_tally *t);
 void check_tally_release(struct check_tally *t);
 

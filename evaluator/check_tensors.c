@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/util.h"
+#include "evaluator/check_tally.h"
 #include "evaluator/runner_rig.h"
 
 enum { TENSOR_ALIGN = 256, ORACLE_MS = 600 * 1000 };
@@ -133,7 +134,6 @@ struct compare_task tensors_task(const struct tensors *got, const struct tensors
         .name = def->name, .dtype = def->dtype, .output = got->data[i],
         .oracle_dtype = def->oracle_dtype, .oracle = want->data[i],
         .ndim = def->ndim, .shape = shape,
-        .rule = {.atol = p->atol, .rtol = p->rtol, .excess_max = def->strict_excess,
-                 .exact = d->exact},
+        .rule = check_rule(p, i, d),
     };
 }

@@ -158,9 +158,16 @@ static double select_kth(double *v, int64_t n, int64_t k)
     return v[k];
 }
 
-/* Finds the worst of `n` parts and how many exceed the limit that their median sets. */
+double compare_part_max(const struct compare_rule *rule)
+{
+    return rule->part_max > 0 ? rule->part_max : rule->excess_max;
+}
+
+/* Finds the median and the worst of `n` parts and how many exceed the limit that their median
+ * sets. */
 static bool judge_parts(const struct compare_sums *parts, int64_t n, const struct compare_sums *all,
-                        double excess_max, int64_t *bad, int64_t *worst, double *worst_excess)
+                        double part_max, int64_t *bad, int64_t *worst, double *worst_excess,
+                        double *median)
 {
     double *excess = malloc(((size_t)n + 1) * sizeof(*excess));
     if (!excess)
@@ -172,7 +179,8 @@ static bool judge_parts(const struct compare_sums *parts, int64_t n, const struc
             *worst = i;
             *worst_excess = excess[i];
         }
-    double limit = n ? fmax(4 * select_kth(excess, n, n / 2), excess_max) : 0;
+    *median = n ? select_kth(excess, n, n / 2) : 0;
+    double limit = fmax(4 * *median, part_max);
     for (int64_t i = 0; i < n; i++)
         *bad += excess[i] > limit;
     free(excess);
@@ -186,11 +194,11 @@ bool compare_judge(const struct compare_task *t, const struct compare_parts *p,
     r->tiles = p->tile_count;
     r->rows = p->row_count;
     r->excess = excess_of(&p->all, &p->all);
-    double bound = t->rule.excess_max;
-    if (!judge_parts(p->tiles, p->tile_count, &p->all, bound, &r->bad_tiles, &tile,
-                     &r->worst_tile.excess) ||
-        !judge_parts(p->rows, p->row_count, &p->all, bound, &r->bad_rows, &row,
-                     &r->worst_row.excess))
+    double bound = t->rule.excess_max, part_max = compare_part_max(&t->rule), row_median;
+    if (!judge_parts(p->tiles, p->tile_count, &p->all, part_max, &r->bad_tiles, &tile,
+                     &r->worst_tile.excess, &r->tile_median) ||
+        !judge_parts(p->rows, p->row_count, &p->all, part_max, &r->bad_rows, &row,
+                     &r->worst_row.excess, &row_median))
         return false;
     int64_t per_matrix = p->tiles_down * p->tiles_across;
     if (per_matrix) {
@@ -199,10 +207,11 @@ bool compare_judge(const struct compare_task *t, const struct compare_parts *p,
         r->worst_tile.column = in_matrix % p->tiles_across * COMPARE_TILE;
     }
     r->worst_row.row = row;
-    r->paper = !r->bad;
+    bool few = (double)r->bad <= ceil(t->rule.bad_share * (double)r->elements);
+    r->paper = few && (!r->bad || !(r->nan || r->inf));
     r->exact = !r->mismatches;
-    r->strict = r->paper && (!bound || (r->excess <= bound && !r->bad_tiles && !r->bad_rows)) &&
-                (!t->rule.exact || r->exact);
+    bool within = fmax(r->excess, r->tile_median) <= bound && !r->bad_tiles && !r->bad_rows;
+    r->strict = r->paper && (!bound || within) && (!t->rule.exact || r->exact);
     return true;
 }
 

@@ -59,6 +59,7 @@ json_t *compare_json(const struct compare_task *task, const struct compare_resul
     if (r->bad)
         add_bad(out, task, r);
     if (!r->strict) {
+        json_object_set_new(out, "tile_median", number(r->tile_median));
         json_object_set_new(out, "worst_tile", part(&r->worst_tile));
         json_object_set_new(out, "worst_row", part(&r->worst_row));
         json_object_set_new(out, "bad_tiles", json_integer(r->bad_tiles));

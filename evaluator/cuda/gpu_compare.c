@@ -19,8 +19,13 @@ enum {
 /* What the device measures of a row: struct row of kernels.cu. */
 struct gpu_row {
     struct compare_sums sum;
+    int64_t bad, first_bad, last_bad; /* columns; -1: none */
+};
+
+/* And of many: struct total of kernels.cu. */
+struct gpu_total {
+    struct compare_sums sum;
     int64_t bad, nan, inf, unwritten, mismatches;
-    int64_t first_bad, last_bad; /* columns; -1: none */
     double max_abs, max_rel;
 };
 
@@ -57,7 +62,7 @@ static struct layout lay_out(const struct compare_parts *p)
 {
     struct layout l = {.total_count = blocks_for(p->row_count * KERNELS_LANES, TOTALS_MAX),
                        .worst_count = blocks_for(p->row_count, WORSTS_MAX)};
-    l.worsts = l.totals + (size_t)l.total_count * sizeof(struct gpu_row);
+    l.worsts = l.totals + (size_t)l.total_count * sizeof(struct gpu_total);
     l.lows = l.worsts + (size_t)l.worst_count * sizeof(struct gpu_worst);
     l.tiles = l.lows + (size_t)l.worst_count * sizeof(int64_t);
     l.rows = l.tiles + (size_t)p->tile_count * sizeof(struct compare_sums);
@@ -180,21 +185,19 @@ enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *t
                : e;
 }
 
-/* Sums and counts of one row, or of many. */
-static void take_totals(const struct gpu_row *row, struct compare_parts *p,
-                        struct compare_result *r)
+static void take_total(const struct gpu_total *t, struct compare_parts *p, struct compare_result *r)
 {
-    p->all.error += row->sum.error;
-    p->all.rounding += row->sum.rounding;
-    p->all.reference += row->sum.reference;
-    p->all.n += row->sum.n;
-    r->bad += row->bad;
-    r->nan += row->nan;
-    r->inf += row->inf;
-    r->unwritten += row->unwritten;
-    r->mismatches += row->mismatches;
-    r->max_abs = fmax(r->max_abs, row->max_abs);
-    r->max_rel = fmax(r->max_rel, row->max_rel);
+    p->all.error += t->sum.error;
+    p->all.rounding += t->sum.rounding;
+    p->all.reference += t->sum.reference;
+    p->all.n += t->sum.n;
+    r->bad += t->bad;
+    r->nan += t->nan;
+    r->inf += t->inf;
+    r->unwritten += t->unwritten;
+    r->mismatches += t->mismatches;
+    r->max_abs = fmax(r->max_abs, t->max_abs);
+    r->max_rel = fmax(r->max_rel, t->max_rel);
 }
 
 /* Where the bad elements of a row are; rows come in order. */
@@ -283,16 +286,17 @@ static void fit_there(void *arg, bool transpose, struct compare_fit *out)
     }
 }
 
-/* All rows from the device, for who has to look at each of them. */
+/* All rows from the device, for who has to look at each of them; the caller frees p->rows. */
 static enum err read_rows(const struct gpu_comparer *c, const struct layout *l,
                           struct compare_parts *p, struct compare_result *r, struct fault *f)
 {
     size_t bytes = l->end - l->rows;
     struct gpu_row *rows = malloc(bytes + 1);
-    if (!rows)
-        return fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
-    enum err e = driver_check(cu.MemcpyDtoH(rows, c->sums + l->rows, bytes), f,
-                              "read the rows of a comparison");
+    p->rows = malloc((size_t)p->row_count * sizeof(*p->rows) + 1);
+    enum err e = rows && p->rows ? driver_check(cu.MemcpyDtoH(rows, c->sums + l->rows, bytes), f,
+                                                "read the rows of a comparison")
+                                 : fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory",
+                                             c->task.name);
     for (int64_t i = 0; i < p->row_count && e == ERR_NONE; i++) {
         p->rows[i] = rows[i].sum;
         take_bad(&rows[i], i, p, r);
@@ -327,38 +331,36 @@ static enum err judge(const struct gpu_comparer *c, struct compare_parts *p, con
     int64_t low, rows = p->row_count;
     struct gpu_worst worst = find_worst(c, l, &low);
     bool clean = !out->bad && (worst.excess <= c->task.rule.excess_max || low <= rows / 2);
-    enum err e = ERR_NONE;
+    enum err e = clean ? ERR_NONE : read_rows(c, l, p, out, f);
+    struct compare_sums *all_rows = p->rows;
     if (clean) {
-        p->rows[0] = worst.sum;
+        p->rows = &worst.sum;
         p->row_count = 1;
-    } else {
-        e = read_rows(c, l, p, out, f);
     }
     if (e == ERR_NONE && !compare_judge(&c->task, p, out))
         e = fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
     out->rows = rows;
     out->worst_row.row = clean ? worst.row : out->worst_row.row;
+    free(all_rows);
     return e;
 }
 
+/* Room for all rows is made only where they are read; tiles stay where they were copied to. */
 enum err gpu_comparer_end_sums(struct gpu_comparer *c, struct compare_result *out, struct fault *f)
 {
     *out = (struct compare_result){.elements = elements_of(&c->task), .first_bad = -1};
     struct compare_parts p;
-    bool room = compare_parts_init(&p, &c->task);
+    compare_parts_measure(&p, &c->task);
     struct layout l = lay_out(&p);
     enum err e =
         driver_check(cu.StreamSynchronize(c->kernels.stream), f, "compare %s", c->task.name);
-    if (e == ERR_NONE && !room)
-        e = fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
     if (e == ERR_NONE) {
-        const struct gpu_row *totals = c->here;
+        const struct gpu_total *totals = c->here;
         for (int64_t i = 0; i < l.total_count; i++)
-            take_totals(&totals[i], &p, out);
-        memcpy(p.tiles, (const char *)c->here + l.tiles, (size_t)p.tile_count * sizeof(*p.tiles));
+            take_total(&totals[i], &p, out);
+        p.tiles = (void *)((char *)c->here + l.tiles);
         e = judge(c, &p, &l, out, f);
     }
-    compare_parts_release(&p);
     if (e == ERR_NONE && out->bad)
         e = read_element(c->task.dtype, c->output, out->first_bad, &out->got, f);
     if (e == ERR_NONE && out->bad)

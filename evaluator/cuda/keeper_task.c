@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluator/cuda/keeper_task.h"
 
+#include "evaluator/check_tally.h"
+
 static bool is_output(const struct problem *p, size_t i)
 {
     return p->tensors[i].role == TENSOR_OUTPUT;
@@ -222,10 +224,7 @@ struct compare_task keeper_task_compare(const struct keeper_task *t, size_t i,
 {
     const struct problem *p = t->problem;
     struct compare_task task = compare_shape(p, t->workload, i, shape);
-    task.rule = (struct compare_rule){.atol = p->atol,
-                                      .rtol = p->rtol,
-                                      .excess_max = p->tensors[i].strict_excess,
-                                      .exact = d->exact};
+    task.rule = check_rule(p, i, d);
     return task;
 }
 

@@ -7,13 +7,17 @@
 
 #include "core/util.h"
 
-enum { ORACLE_CTAS = 48 /* that are run for one output at most: a fraction of a second each */ };
+enum {
+    SECTOR = 32,     /* bytes */
+    ORACLE_CTAS = 48 /* that are run for one output at most: a fraction of a second each */
+};
 
 /* Elements of one output that both sides have, side by side. */
 struct pairs {
     const struct world *got_world;
     struct oracle_part *oracle;
     size_t tensor;
+    int64_t size; /* bytes of an element */
     uint64_t seed;
     char *why;             /* LIMIT_DETAIL bytes */
     unsigned char *wanted; /* oracle CTAs: a bit each */
@@ -22,15 +26,29 @@ struct pairs {
     unsigned char *got, *want;
     int64_t *index;
     size_t count, cap;
-    int64_t written;
+    int64_t written, row; /* row: elements of one */
+    int64_t last;         /* written before; -1: none */
+    int64_t missing, first_missing;
     bool lost, failed;
 };
+
+/* Elements are seen in order. */
+static void see_gap(struct pairs *p, int64_t element)
+{
+    int64_t gap = element - p->last - 1, size = p->size;
+    if (p->last >= 0 && gap > 0 && gap * size < SECTOR && element / p->row == p->last / p->row) {
+        p->first_missing = p->missing ? p->first_missing : p->last + 1;
+        p->missing += gap;
+    }
+    p->last = element;
+}
 
 static void see_cta(void *arg, int64_t element)
 {
     struct pairs *p = arg;
     uint64_t cta = oracle_part_cta(p->oracle, p->tensor, element);
     p->written++;
+    see_gap(p, element);
     if (cta == UINT64_MAX) {
         p->lost = true;
         return;
@@ -89,22 +107,28 @@ static void thin_out(struct pairs *p)
     p->cta_count = p->cta_count < ORACLE_CTAS ? p->cta_count : ORACLE_CTAS;
 }
 
-/* The place in the tensor instead of the one among the pairs; what speaks of rows and columns goes.
- */
-static void name_places(struct pairs *p, const struct compare_result *r, json_t *entry)
+/* [i, j] of an element; new reference. */
+static json_t *place_of(const struct pairs *p, int64_t flat)
 {
-    int64_t shape[LIMIT_DIMS], flat = r->first_bad >= 0 ? p->index[r->first_bad] : 0;
-    static const char *const shaped[] = {"bad_box",   "worst_tile", "worst_row",
-                                         "bad_tiles", "tiles",      "bad_rows"};
+    int64_t shape[LIMIT_DIMS];
     json_t *index = json_array();
     problem_shape(p->got_world->problem, p->got_world->workload, p->tensor, shape);
     for (int d = p->got_world->problem->tensors[p->tensor].ndim - 1; d >= 0; d--) {
         json_array_insert_new(index, 0, json_integer(flat % shape[d]));
         flat /= shape[d];
     }
+    return index;
+}
+
+/* The place in the tensor instead of the one among the pairs; what speaks of rows and columns goes.
+ */
+static void name_places(struct pairs *p, const struct compare_result *r, json_t *entry)
+{
+    static const char *const shaped[] = {"bad_box",   "worst_tile", "worst_row",
+                                         "bad_tiles", "tiles",      "bad_rows"};
     if (r->bad)
-        json_object_set(json_object_get(entry, "first_bad"), "index", index);
-    json_decref(index);
+        json_object_set_new(json_object_get(entry, "first_bad"), "index",
+                            place_of(p, p->index[r->first_bad]));
     for (size_t i = 0; i < COUNT_OF(shaped); i++)
         json_object_del(entry, shaped[i]);
 }
@@ -121,15 +145,16 @@ static bool compare_pairs(struct pairs *p, const struct distribution *d, struct 
     const struct problem *problem = p->got_world->problem;
     const struct tensor_def *def = &problem->tensors[p->tensor];
     const int64_t shape[] = {(int64_t)p->count};
-    struct compare_task task = {
-        .name = def->name,
-        .dtype = def->dtype,
-        .output = p->got,
-        .oracle_dtype = def->oracle_dtype,
-        .oracle = p->want,
-        .ndim = 1,
-        .shape = shape,
-        .rule = {.atol = problem->atol, .rtol = problem->rtol, .exact = d->exact}};
+    struct compare_task task = {.name = def->name,
+                                .dtype = def->dtype,
+                                .output = p->got,
+                                .oracle_dtype = def->oracle_dtype,
+                                .oracle = p->want,
+                                .ndim = 1,
+                                .shape = shape,
+                                .rule = check_rule(problem, p->tensor, d)};
+    double excess_max = task.rule.excess_max;
+    task.rule.excess_max = 0; /* its parts are none of this sample */
     struct compare_result r;
     struct fault f = {0};
     if (compare(&task, &r, &f) != ERR_NONE)
@@ -137,7 +162,7 @@ static bool compare_pairs(struct pairs *p, const struct distribution *d, struct 
     r.hint_count = 0; /* they speak of rows and columns */
     check_tally_output(tally, &task, &r, d, " that the sampled CTAs wrote", list);
     name_places(p, &r, json_array_get(list, json_array_size(list) - 1));
-    if (r.paper && def->strict_excess > 0 && r.excess > def->strict_excess)
+    if (r.paper && excess_max > 0 && r.excess > excess_max)
         tally->flags |= FLAG_loose;
     return true;
 }
@@ -161,12 +186,35 @@ static bool find_pairs(struct pairs *p)
     return true;
 }
 
+/* Elements that the candidate left out, if it wrote no wrong ones. */
+static void judge_gaps(const struct pairs *p, const struct distribution *d,
+                       struct check_tally *tally)
+{
+    json_t *index = place_of(p, p->first_missing);
+    char *text = json_dumps(index, 0);
+    if (tally->verdict == VERDICT_PASSED && text)
+        check_tally_stop(tally, VERDICT_INCORRECT_NUMERICAL,
+                         "%s: %lld elements between those that the sampled CTAs wrote are not "
+                         "written on %s inputs, first %s",
+                         p->got_world->problem->tensors[p->tensor].name, (long long)p->missing,
+                         d->name, text);
+    free(text);
+    json_decref(index);
+}
+
 bool pairs_judge(const struct pairs_task *task, struct check_tally *tally, json_t *list,
                  struct pairs_count *count, char why[LIMIT_DETAIL])
 {
-    struct pairs p = {.got_world = task->candidate,
+    const struct world *got = task->candidate;
+    const struct tensor_def *def = &got->problem->tensors[task->tensor];
+    int64_t shape[LIMIT_DIMS];
+    problem_shape(got->problem, got->workload, task->tensor, shape);
+    struct pairs p = {.got_world = got,
                       .oracle = task->oracle,
                       .tensor = task->tensor,
+                      .size = (int64_t)dtype_bytes(def->dtype),
+                      .row = def->ndim ? shape[def->ndim - 1] : 1,
+                      .last = -1,
                       .seed = task->seed,
                       .why = why};
     bool ok = find_pairs(&p);
@@ -174,6 +222,8 @@ bool pairs_judge(const struct pairs_task *task, struct check_tally *tally, json_
     count->checked += (int64_t)p.count;
     if (ok && p.count)
         ok = compare_pairs(&p, task->distribution, tally, list);
+    if (ok && p.missing)
+        judge_gaps(&p, task->distribution, tally);
     free(p.wanted), free(p.ctas), free(p.got), free(p.want), free(p.index);
     return ok;
 }
