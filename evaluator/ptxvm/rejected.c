@@ -40,6 +40,7 @@ static const struct {
     {ANY, PTX_WORD_rs, "stochastic rounding needs sm_100a"},
     {ANY, PTX_TYPE_f32x2, "pairs of f32 need sm_100"},
     {PTX_OP_st, PTX_WORD_bulk, "needs sm_100"},
+    {PTX_OP_wmma, PTX_WORD_satfinite, "floating-point wmma has no .satfinite since PTX 6.5"},
     {PTX_OP_mma, ANY, "products of quarter warps (m8n8k4 of f16) are not executed"},
 };
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What sampled CTAs wrote, held against the CTAs of the oracle that make the same elements. Where
- * the candidate wrote much, only some of them are run. An element that the candidate should have
- * written and did not is not noticed: nobody knows whose it was. */
+ * the candidate wrote much, only some of them are run.
+ *
+ * Nobody says which elements a CTA should write. An unwritten one is noticed where that is beyond
+ * doubt: between two written ones of its row that are nearer than a sector of memory, for CTAs do
+ * not share sectors in pieces. Not noticed is what is missing in larger pieces or at the edge of
+ * what a CTA writes: whole rows of a tile, its last columns, a tile; a small workload run whole
+ * tells. */
 #ifndef EVALUATOR_TOOL_PAIRS_H
 #define EVALUATOR_TOOL_PAIRS_H
 

@@ -12,6 +12,7 @@
 
 #include "core/util.h"
 #include "evaluator/tool/oracle_part.h"
+#include "evaluator/tool/pairs.h"
 
 enum { THREADS = 4, CHUNKS = 40, BYTES = (CHUNKS - 1) * LAZY_CHUNK + 1000 };
 
@@ -144,6 +145,58 @@ static void the_oracle_makes_what_it_is_asked_for(void **state)
     close_fixture(x);
 }
 
+/* The oracle's own answer as a candidate's, with a few elements taken away. */
+static enum verdict judge_without(struct fixture *x, struct oracle_part *o, const int64_t *missing,
+                                  size_t count_missing, char detail[LIMIT_DETAIL])
+{
+    static const uint64_t ctas[] = {0};
+    char why[LIMIT_DETAIL] = "";
+    struct check_tally tally;
+    struct pairs_count elements = {0};
+    json_t *list = json_array();
+    assert_true(oracle_part_run(o, ctas, 1, why));
+    uint16_t *c = x->world.data[2];
+    const double *want = o->world.data[2];
+    lazy_reset(x->world.lazy[2]);
+    for (int64_t i = 0; i < 64; i++)
+        for (int64_t j = 0; j < 64; j++)
+            c[i * 2048 + j] = bf16_from_float((float)want[i * 2048 + j]);
+    for (size_t i = 0; i < count_missing; i++)
+        memset(&c[missing[i]], POISON_BYTE, sizeof *c);
+    struct pairs_task task = {.candidate = &x->world,
+                              .oracle = o,
+                              .tensor = 2,
+                              .distribution = &x->world.problem->distributions[0],
+                              .seed = 1};
+    check_tally_init(&tally);
+    if (!pairs_judge(&task, &tally, list, &elements, why))
+        fail_msg("%s", why);
+    assert_int_equal(elements.written, 64 * 64 - (int64_t)count_missing);
+    memcpy(detail, tally.detail, LIMIT_DETAIL);
+    enum verdict verdict = tally.verdict;
+    check_tally_release(&tally);
+    json_decref(list);
+    return verdict;
+}
+
+static void a_gap_in_a_row_is_noticed(void **state)
+{
+    (void)state;
+    struct fixture *x = open_fixture();
+    struct oracle_part o;
+    char detail[LIMIT_DETAIL] = "";
+    const int64_t inside[] = {3 * 2048 + 10, 3 * 2048 + 11, 7 * 2048 + 1}, edge[] = {63};
+    if (!oracle_part_open(&o, &x->program, &x->world, detail))
+        fail_msg("%s", detail);
+    assert_int_equal(judge_without(x, &o, NULL, 0, detail), VERDICT_PASSED);
+    assert_int_equal(judge_without(x, &o, inside, 3, detail), VERDICT_INCORRECT_NUMERICAL);
+    assert_non_null(strstr(detail, "C: 3 elements between"));
+    assert_non_null(strstr(detail, "first [3, 10]"));
+    assert_int_equal(judge_without(x, &o, edge, 1, detail), VERDICT_PASSED); /* whose was it? */
+    oracle_part_close(&o);
+    close_fixture(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +204,7 @@ int main(void)
         cmocka_unit_test(memory_knows_what_was_touched),
         cmocka_unit_test(inputs_are_those_of_a_whole_tensor),
         cmocka_unit_test(the_oracle_makes_what_it_is_asked_for),
+        cmocka_unit_test(a_gap_in_a_row_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
