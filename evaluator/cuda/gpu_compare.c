@@ -330,7 +330,7 @@ static enum err judge(const struct gpu_comparer *c, struct compare_parts *p, con
 {
     int64_t low, rows = p->row_count;
     struct gpu_worst worst = find_worst(c, l, &low);
-    bool clean = !out->bad && (worst.excess <= c->task.rule.excess_max || low <= rows / 2);
+    bool clean = !out->bad && (worst.excess <= compare_part_max(&c->task.rule) || low <= rows / 2);
     enum err e = clean ? ERR_NONE : read_rows(c, l, p, out, f);
     struct compare_sums *all_rows = p->rows;
     if (clean) {

@@ -215,18 +215,28 @@ extern "C" __global__ void place_columns(u32 *from, i64 n, u64 key, int move)
         from[i] = (u32)(move ? place_of(i, n, key) : i) | (u32)is_negated(i, key) << 31;
 }
 
+// The sign to flip in column i behind that one, and in two neighbours of 16 bits.
+static __device__ u32 flip_of(const u32 *from, u32 row, int i)
+{
+    return from ? (from[i] & TOP) ^ row : row;
+}
+
+static __device__ u32 flips_of_two(const u32 *from, u32 row, int i)
+{
+    return flip_of(from, row, i + 1) | flip_of(from, row, i) >> 16;
+}
+
 // The signs to flip in the 16 bytes of a row that begin with that column.
 static __device__ uint4 flips_of(const redraw &r, i64 column, bool negated)
 {
-    u32 row = negated ? TOP : 0, f[8];
+    u32 row = negated ? TOP : 0;
     const u32 *from = r.columns_from ? r.columns_from + (u32)column % (u32)r.period : nullptr;
-    for (int i = 0; i < 16 / r.element_bytes; i++)
-        f[i] = from ? (from[i] & TOP) ^ row : row;
-    if (r.element_bytes == 8)
-        return make_uint4(0, f[0], 0, f[1]); // the low half has no sign
+    if (r.element_bytes == 2)
+        return make_uint4(flips_of_two(from, row, 0), flips_of_two(from, row, 2), flips_of_two(from, row, 4),
+                          flips_of_two(from, row, 6));
     if (r.element_bytes == 4)
-        return make_uint4(f[0], f[1], f[2], f[3]);
-    return make_uint4(f[1] | f[0] >> 16, f[3] | f[2] >> 16, f[5] | f[4] >> 16, f[7] | f[6] >> 16);
+        return make_uint4(flip_of(from, row, 0), flip_of(from, row, 1), flip_of(from, row, 2), flip_of(from, row, 3));
+    return make_uint4(0, flip_of(from, row, 0), 0, flip_of(from, row, 1)); // the low half has no sign
 }
 
 // A part of a row, 16 bytes at a time. Both tensors are aligned to that.
@@ -317,8 +327,12 @@ struct sums { // struct compare_sums
 
 struct row { // struct gpu_row
     sums sum;
+    i64 bad, first_bad, last_bad; // columns; -1: none
+};
+
+struct total { // struct gpu_total, of many rows
+    sums sum;
     i64 bad, nan, inf, unwritten, mismatches;
-    i64 first_bad, last_bad; // columns; -1: none
     double max_abs, max_rel;
 };
 
@@ -336,7 +350,7 @@ struct comparison {
     double atol, rtol;
     row *rows;     // matrices * height
     sums *tiles;   // matrices * tiles down * tiles across
-    row *totals;   // one per block of compare_rows, over the rows that it sees
+    total *totals; // one per block of compare_rows, over the rows that it sees
     worst *worsts; // one per block of rate_rows
     i64 *lows;     // one per block of count_low_rows
     i64 total_count, worst_count;
@@ -372,7 +386,15 @@ static __device__ void sums_add(sums &s, double o, double rounded, double y)
     s.n++;
 }
 
-static __device__ bool element_is_bad(const comparison &c, double o, double y, row &r)
+static __device__ void sums_join(sums &s, const sums &more)
+{
+    s.error = __dadd_rn(s.error, more.error);
+    s.rounding = __dadd_rn(s.rounding, more.rounding);
+    s.reference = __dadd_rn(s.reference, more.reference);
+    s.n += more.n;
+}
+
+static __device__ bool element_is_bad(const comparison &c, double o, double y, total &r)
 {
     if (!is_finite(y))
         return !same(o, y);
@@ -412,7 +434,7 @@ template <class T> static __device__ T largest_of_warp(T v)
 // In lane 0.
 static __device__ sums sums_of_warp(const sums &s)
 {
-    return {sum_of_warp(s.error), sum_of_warp(s.rounding), sum_of_warp(s.reference), sum_of_warp(s.n)};
+    return {sum_of_warp(s.error), sum_of_warp(s.rounding), sum_of_warp(s.reference), sum_of_warp((u32)s.n)};
 }
 
 static __device__ int lane()
@@ -420,21 +442,19 @@ static __device__ int lane()
     return threadIdx.x % LANES;
 }
 
-// What a lane sees of a row. T and Y: the types of the output and of the oracle, which the compiler then
-// knows; -1: any.
-template <int T, int Y> static __device__ row row_of_lane(const comparison &c, i64 at)
+// What a lane sees of a row; what is of no row in particular goes to its total. T and Y: the types of the
+// output and of the oracle, which the compiler then knows; -1: any.
+template <int T, int Y> static __device__ row row_of_lane(const comparison &c, i64 at, total &all)
 {
     const int t = T < 0 ? c.dtype : T, y_type = Y < 0 ? c.oracle_dtype : Y;
-    row r = {};
-    r.last_bad = -1;
-    r.first_bad = c.width;
+    row r = {{}, 0, c.width, -1};
 #pragma unroll 4
     for (i64 column = lane(); column < c.width; column += LANES) {
         i64 i = at * c.width + column;
         double o = load(t, c.output, i), y = load(y_type, c.oracle, i), rounded = round_to(t, y);
-        r.unwritten += is_poison(t, c.output, i);
-        r.mismatches += !same(o, rounded);
-        if (element_is_bad(c, o, y, r)) {
+        all.unwritten += is_poison(t, c.output, i);
+        all.mismatches += !same(o, rounded);
+        if (element_is_bad(c, o, y, all)) {
             r.bad++;
             r.first_bad = min(r.first_bad, column);
             r.last_bad = column;
@@ -444,46 +464,38 @@ template <int T, int Y> static __device__ row row_of_lane(const comparison &c, i
     return r;
 }
 
-static __device__ row row_of_warp(const comparison &c, i64 at)
+// In lane 0, which alone adds the sums to its total.
+static __device__ row row_of_warp(const comparison &c, i64 at, total &all)
 {
-    row r = c.dtype != BF16            ? row_of_lane<-1, -1>(c, at)
-            : c.oracle_dtype == F64    ? row_of_lane<BF16, F64>(c, at)
-            : c.oracle_dtype == F32    ? row_of_lane<BF16, F32>(c, at)
-                                       : row_of_lane<-1, -1>(c, at);
+    row r = c.dtype != BF16         ? row_of_lane<-1, -1>(c, at, all)
+            : c.oracle_dtype == F64 ? row_of_lane<BF16, F64>(c, at, all)
+            : c.oracle_dtype == F32 ? row_of_lane<BF16, F32>(c, at, all)
+                                    : row_of_lane<-1, -1>(c, at, all);
     r.sum = sums_of_warp(r.sum);
-    r.bad = sum_of_warp(r.bad);
-    r.nan = sum_of_warp(r.nan);
-    r.inf = sum_of_warp(r.inf);
-    r.unwritten = sum_of_warp(r.unwritten);
-    r.mismatches = sum_of_warp(r.mismatches);
-    r.first_bad = -largest_of_warp(-r.first_bad);
-    r.last_bad = largest_of_warp(r.last_bad);
-    r.max_abs = largest_of_warp(r.max_abs);
-    r.max_rel = largest_of_warp(r.max_rel);
-    if (!r.bad)
+    if (__any_sync(~0u, r.bad != 0)) {
+        r.bad = sum_of_warp(r.bad);
+        r.first_bad = -largest_of_warp(-r.first_bad);
+        r.last_bad = largest_of_warp(r.last_bad);
+    } else {
         r.first_bad = -1;
+    }
+    if (lane() == 0) {
+        sums_join(all.sum, r.sum);
+        all.bad += r.bad;
+    }
     return r;
 }
 
-static __device__ void sums_join(sums &s, const sums &more)
+static __device__ void total_join(total &t, const total &more)
 {
-    s.error = __dadd_rn(s.error, more.error);
-    s.rounding = __dadd_rn(s.rounding, more.rounding);
-    s.reference = __dadd_rn(s.reference, more.reference);
-    s.n += more.n;
-}
-
-// Less the columns of what is bad, which are of one row.
-static __device__ void row_join(row &r, const row &more)
-{
-    sums_join(r.sum, more.sum);
-    r.bad += more.bad;
-    r.nan += more.nan;
-    r.inf += more.inf;
-    r.unwritten += more.unwritten;
-    r.mismatches += more.mismatches;
-    r.max_abs = fmax(r.max_abs, more.max_abs);
-    r.max_rel = fmax(r.max_rel, more.max_rel);
+    sums_join(t.sum, more.sum);
+    t.bad += more.bad;
+    t.nan += more.nan;
+    t.inf += more.inf;
+    t.unwritten += more.unwritten;
+    t.mismatches += more.mismatches;
+    t.max_abs = fmax(t.max_abs, more.max_abs);
+    t.max_rel = fmax(t.max_rel, more.max_rel);
 }
 
 enum { WARPS = 8 }; // of a block
@@ -491,22 +503,27 @@ enum { WARPS = 8 }; // of a block
 // A warp per row, and one per tile below.
 extern "C" __global__ void compare_rows(comparison c)
 {
-    __shared__ row totals[WARPS];
-    row total = {};
+    __shared__ total totals[WARPS];
+    total all = {};
     for (i64 at = first_index() / LANES; at < c.matrices * c.height; at += index_step() / LANES) {
-        row r = row_of_warp(c, at);
+        row r = row_of_warp(c, at, all);
         if (lane() == 0)
             c.rows[at] = r;
-        row_join(total, r);
     }
+    all.nan = sum_of_warp(all.nan);
+    all.inf = sum_of_warp(all.inf);
+    all.unwritten = sum_of_warp(all.unwritten);
+    all.mismatches = sum_of_warp(all.mismatches);
+    all.max_abs = largest_of_warp(all.max_abs);
+    all.max_rel = largest_of_warp(all.max_rel);
     if (lane() == 0)
-        totals[threadIdx.x / LANES] = total;
+        totals[threadIdx.x / LANES] = all;
     __syncthreads();
     if (threadIdx.x)
         return;
     for (int i = 1; i < WARPS; i++)
-        row_join(total, totals[i]);
-    c.totals[blockIdx.x] = total;
+        total_join(all, totals[i]);
+    c.totals[blockIdx.x] = all;
 }
 
 template <int T, int Y> static __device__ sums tile_of_lane(const comparison &c, i64 first, i64 height, i64 width)

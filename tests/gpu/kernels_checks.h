@@ -142,6 +142,7 @@ static inline void compare_both(const struct kernels *k, enum dtype t, enum dtyp
     must(gpu_compare(k, &task, o, y, &there, &f), &f);
     bool close = same_sum(here.excess, &there.excess) &&
                  same_sum(here.worst_tile.excess, &there.worst_tile.excess) &&
+                 same_sum(here.tile_median, &there.tile_median) &&
                  same_sum(here.worst_row.excess, &there.worst_row.excess);
     json_t *a = compare_json(&task, &here), *b = compare_json(&task, &there);
     bool equal = json_equal(a, b) && here.bad_high[1] == there.bad_high[1] && here.bad_low[1] == there.bad_low[1];
