@@ -113,6 +113,19 @@ static const struct row path_rows[] = {
 };
 /* clang-format on */
 
+/* Calls that are refused with another answer than EPERM. */
+static const struct {
+    int call;
+    unsigned roles;
+    int error;
+} answers[] = {
+    /* makes the C library fall back to clone, whose flags can be looked at */
+    {CALL(clone3), ALL, ENOSYS},
+    /* CUPTI asks for the kernel's clock source when it sets its metrics, and ends the process if it
+     * hears anything but yes or "not there" */
+    {CALL(statx), G, ENOENT},
+};
+
 static int add_row(scmp_filter_ctx filter, const struct row *row)
 {
     if (row->condition == ANY)
@@ -138,6 +151,16 @@ static bool add_rows(scmp_filter_ctx filter, const struct row *from, size_t coun
     return true;
 }
 
+static bool add_answers(scmp_filter_ctx filter, unsigned role)
+{
+    bool ok = true;
+    for (size_t i = 0; i < COUNT_OF(answers); i++)
+        if (answers[i].roles & role)
+            ok = ok && seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint32_t)answers[i].error),
+                                        answers[i].call, 0) == 0;
+    return ok;
+}
+
 enum err sandbox_seccomp(const struct sandbox_spec *spec, struct fault *f)
 {
     unsigned role = 1u << spec->role;
@@ -145,8 +168,7 @@ enum err sandbox_seccomp(const struct sandbox_spec *spec, struct fault *f)
     bool ok = filter && add_rows(filter, rows, COUNT_OF(rows), role);
     if (ok && (sandbox_files_confined() || spec->role == SANDBOX_ASSEMBLE))
         ok = add_rows(filter, path_rows, COUNT_OF(path_rows), role);
-    /* "Not there" makes the C library fall back to clone, whose flags can be looked at. */
-    ok = ok && seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
+    ok = ok && add_answers(filter, role);
     if (ok && spec->role == SANDBOX_GPU) /* the driver's threads as well */
         ok = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) == 0;
     int rc = ok ? seccomp_load(filter) : -ENOMEM;

@@ -64,6 +64,11 @@ static bool opens_passwd(void)
 {
     return open("/etc/passwd", O_RDONLY) >= 0;
 }
+static bool sees_passwd(void)
+{
+    struct statx found;
+    return statx(AT_FDCWD, "/etc/passwd", 0, STATX_TYPE, &found) == 0;
+}
 static bool opens_environ(void)
 {
     return open("/proc/self/environ", O_RDONLY) >= 0 || open("/proc/self/fd/0", O_RDONLY) >= 0;
@@ -132,6 +137,7 @@ static const struct {
 } attempts[] = {
     {"socket", opens_socket},
     {"/etc/passwd", opens_passwd},
+    {"statx", sees_passwd},
     {"/proc/self", opens_environ},
     {"..", escapes_by_dots},
     {"ptrace", traces_parent},
@@ -189,7 +195,7 @@ static int try_all(enum sandbox_role role, enum host host)
 static void nothing_forbidden_is_possible(void **state)
 {
     (void)state;
-    static const enum sandbox_role roles[] = {SANDBOX_COMPILE, SANDBOX_COMPUTE};
+    static const enum sandbox_role roles[] = {SANDBOX_COMPILE, SANDBOX_COMPUTE, SANDBOX_GPU};
     for (size_t r = 0; r < COUNT_OF(roles); r++)
         for (int host = 0; host < HOSTS; host++) {
             fflush(stdout);
@@ -203,6 +209,21 @@ static void nothing_forbidden_is_possible(void **state)
                                                                          : "set-up",
                          status);
         }
+}
+
+/* CUPTI ends its process unless a file that it asks for is there, or is not there. */
+static void files_are_not_there_for_a_gpu(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct sandbox_spec spec = {.role = SANDBOX_GPU};
+        bool entered = sandbox_enter(&spec, NULL) == ERR_NONE;
+        _exit(entered && !sees_passwd() && errno == ENOENT && !opens_passwd() && errno == EPERM
+                  ? FINE
+                  : ENTER_FAILED);
+    }
+    assert_int_equal(status_of(pid), FINE);
 }
 
 /* Exit status: bits of the layers that confine files. */
@@ -309,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_forbidden_is_possible),
+        cmocka_unit_test(files_are_not_there_for_a_gpu),
         cmocka_unit_test(what_is_missing_is_not_listed),
         cmocka_unit_test(processor_time_ends),
         cmocka_unit_test(dies_with_its_parent_after_changing_ids),
