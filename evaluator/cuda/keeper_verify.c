@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "verify": the plan once more in a verifier, which counts instructions. What cannot be counted
-// stays unknown, with the reason; no verdict comes from here.
+// "verify": the plan once more, in as many verifiers as it has launches, each of which counts the
+// instructions of one. What cannot be counted stays unknown, with the reason; no verdict comes from
+// here.
 #include <stdio.h>
 #include <string.h>
 
@@ -54,8 +55,8 @@ static json_t *verify_launch(struct keeper_job *j, size_t launch, int64_t ms)
     double start_s = now_s();
     if (keeper_spares_take(&j->process->spares, KEEPER_VERIFIER, &j->watch, &verifier, &own)) {
         keeper_job_part(j, "verifier", start_s);
-        if (launch > 0)
-            keeper_spares_start(&j->process->spares); /* the next one gets warm beside this one */
+        if (launch + 1 < j->plan->launch_count)
+            keeper_spares_start(&j->process->spares); /* another gets warm beside this one */
         json_decref(j->sandbox);
         j->sandbox = json_incref(json_object_get(verifier.ready, "sandbox"));
         answer = count(j, &verifier, launch, ms, &own);
@@ -77,12 +78,9 @@ bool keeper_verify(struct keeper_job *j, const json_t *request, json_t *result,
     keeper_child_kill(&j->runner);
     if (!make_inputs(j, end))
         return false;
-    /* The last launch first: if one cannot be counted, it is that one, and no time goes into the
-     * others. */
-    size_t left = j->plan->launch_count - 1;
-    json_t *target = verify_launch(j, left, ms);
-    while (left > 0 && keeper_target_known(target)) {
-        json_t *more = verify_launch(j, --left, ms);
+    json_t *target = verify_launch(j, 0, ms);
+    for (size_t i = 1; i < j->plan->launch_count && keeper_target_known(target); i++) {
+        json_t *more = verify_launch(j, i, ms);
         keeper_target_add(target, more);
         json_decref(more);
     }

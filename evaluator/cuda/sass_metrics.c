@@ -75,12 +75,11 @@ static enum err load(struct fault *f)
     return ERR_NONE;
 }
 
-/* Tells CUPTI what to count on the device. */
-static enum err configure(struct sass_metrics *m, int ordinal, struct fault *f)
+/* Asks what the metrics are called here. CUPTI reads files for that. */
+static enum err find_metrics(struct sass_metrics *m, struct fault *f)
 {
     CUpti_Device_GetChipName_Params chip = {CUpti_Device_GetChipName_Params_STRUCT_SIZE, NULL,
-                                            (size_t)ordinal, NULL};
-    CUpti_SassMetrics_Config configs[SASS_METRICS] = {{0}};
+                                            (size_t)m->ordinal, NULL};
     enum err e = check(cupti.DeviceGetChipName(&chip), f, "name the chip");
     for (int i = 0; e == ERR_NONE && i < SASS_METRICS; i++) {
         CUpti_SassMetrics_GetProperties_Params p = {
@@ -88,17 +87,24 @@ static enum err configure(struct sass_metrics *m, int ordinal, struct fault *f)
             .pChipName = chip.pChipName,
             .pMetricName = metrics[i]};
         e = check(cupti.SassMetricsGetProperties(&p), f, metrics[i]);
-        m->ids[i] = configs[i].metricId = p.metric.metricId;
-        configs[i].outputGranularity = CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU;
+        m->ids[i] = p.metric.metricId;
     }
-    if (e != ERR_NONE)
-        return e;
-    CUpti_SassMetricsSetConfig_Params set = {.structSize =
-                                                 CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE,
-                                             .numOfMetricConfig = SASS_METRICS,
-                                             .pConfigs = configs,
-                                             .deviceIndex = (uint32_t)ordinal};
-    return check(cupti.SassMetricsSetConfig(&set), f, "set the metrics");
+    return e;
+}
+
+/* Tells CUPTI what to count on the device. */
+static enum err configure(const struct sass_metrics *m, struct fault *f)
+{
+    CUpti_SassMetrics_Config configs[SASS_METRICS];
+    for (int i = 0; i < SASS_METRICS; i++)
+        configs[i] = (CUpti_SassMetrics_Config){
+            .metricId = m->ids[i], .outputGranularity = CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU};
+    CUpti_SassMetricsSetConfig_Params p = {.structSize =
+                                               CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE,
+                                           .numOfMetricConfig = SASS_METRICS,
+                                           .pConfigs = configs,
+                                           .deviceIndex = (uint32_t)m->ordinal};
+    return check(cupti.SassMetricsSetConfig(&p), f, "set the metrics");
 }
 
 enum err sass_metrics_begin(struct sass_metrics *m, struct fault *f)
@@ -109,8 +115,11 @@ enum err sass_metrics_begin(struct sass_metrics *m, struct fault *f)
     CUpti_SassMetricsEnable_Params p = {.structSize = CUpti_SassMetricsEnable_Params_STRUCT_SIZE,
                                         .ctx = m->context,
                                         .enableLazyPatching = 1};
-    enum err e = check(cupti.SassMetricsEnable(&p), f, "begin");
-    m->on = m->used = e == ERR_NONE;
+    m->used = true;
+    enum err e = configure(m, f);
+    if (e == ERR_NONE)
+        e = check(cupti.SassMetricsEnable(&p), f, "begin");
+    m->on = e == ERR_NONE;
     return e;
 }
 
@@ -189,10 +198,10 @@ enum err sass_metrics_end(struct sass_metrics *m, struct sass_records *out, stru
 enum err sass_metrics_open(struct sass_metrics *m, const struct driver_device *d, int ordinal,
                            struct fault *f)
 {
-    *m = (struct sass_metrics){.context = d->context};
+    *m = (struct sass_metrics){.context = d->context, .ordinal = ordinal};
     CUpti_Profiler_Initialize_Params p = {CUpti_Profiler_Initialize_Params_STRUCT_SIZE, NULL};
     enum err e = load(f);
     if (e == ERR_NONE)
         e = check(cupti.ProfilerInitialize(&p), f, "start CUPTI");
-    return e == ERR_NONE ? configure(m, ordinal, f) : e;
+    return e == ERR_NONE ? find_metrics(m, f) : e;
 }

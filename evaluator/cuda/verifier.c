@@ -65,25 +65,8 @@ static void put_unknown(json_t *to, const struct fault *why)
     json_object_set_new(to, "patched", json_integer(0));
 }
 
-/* CUPTI 13.0 watches the first kernel that a process launches after the metrics are set, and only
- * that one (measured on an H200); setting them later, in a process that is confined by then, ends
- * it. What has to run before the launch, be it a memset of the driver's, leaves nothing to be
- * watched. */
-static void must_come_first(const struct plan *plan, size_t launch, struct fault *why)
-{
-    const char *before = launch > 0               ? "launches another kernel before this one"
-                         : plan->buffer_count > 0 ? "has buffers to fill before its launch"
-                                                  : NULL;
-    if (before)
-        fault_set(
-            why, ERR_UNAVAILABLE,
-            "cannot count instructions: the plan %s, and CUPTI watches only the first kernel of a "
-            "process",
-            before);
-}
-
-/* Runs the plan up to the launch, and that under the metrics. False if the plan's own kernels went
- * wrong. */
+/* Runs the plan up to the launch, buffers filled, and that under the metrics, which watch nothing
+ * but the first kernel after they are set. False if the plan's own kernels went wrong. */
 static bool run_counted(struct session *s, int slot, size_t launch, struct sass_records *records,
                         struct fault *why, struct session_answer *out)
 {
@@ -127,8 +110,6 @@ static bool do_count(struct session *s, const json_t *request, struct wire_messa
     if (launch < 0 || (size_t)launch >= s->plan->launch_count)
         return session_refuse(out, "the plan has no launch %lld", (long long)launch);
     double start = now_s();
-    if (why.code == ERR_NONE)
-        must_come_first(s->plan, (size_t)launch, &why);
     bool ok = why.code != ERR_NONE || run_counted(s, slot, (size_t)launch, &records, &why, out);
     json_object_set_new(out->members, "us", json_real((now_s() - start) * 1e6));
     if (ok && why.code == ERR_NONE &&

@@ -3,9 +3,8 @@
  * CUPTI's SASS metrics and so knows how often every instruction was executed. Served over
  * evaluator/wire.h like a runner ("open", "slot"), and one operation of its own:
  *
- *   {"op": "count", "slot": i, "launch": n}   launch n of the plan, run once and counted; a process counts
- *   once (evaluator/cuda/sass_metrics.h), and what has to run before that launch leaves nothing to count.
- *   Result, beside ok, fault, sticky:
+ *   {"op": "count", "slot": i, "launch": n}   launch n of the plan, run once and counted, behind the
+ *   launches ahead of it; a process counts once (evaluator/cuda/sass_metrics.h). Result, beside ok, fault, sticky:
  *     {"executed": true | false | null,     a target instruction of the architecture was executed
  *      "families": {"gmma": {"warps": n, "threads": n}, …} | null,   every family of arch.json
  *      "tensor_share": x | null,            FLOPs of tensor instructions / FLOPs of the problem

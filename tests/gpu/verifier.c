@@ -182,8 +182,7 @@ static bool as_ptxvm(const json_t *answer, const struct kit *k, const char *sour
 }
 
 /* Two kernels, one of them launched twice and one also to fill a buffer, with a buffer that is
- * zeroed first: CUPTI does not watch what comes after another kernel. Nothing is known then, and
- * never a count that is not the plan's. */
+ * zeroed first: each launch is counted for itself, whatever runs before it. */
 static const char several[] =
     "/*ptxbench-launch {\"buffers\": {"
     "\"z\": {\"dtype\": \"u32\", \"shape\": [64], \"init\": \"zero\"}, "
@@ -197,23 +196,7 @@ static const char several[] =
     "\"r\"(0))\n"
     "__global__ void one(unsigned *p) { float d = 0; MMA; p[threadIdx.x] = d; }\n"
     "__global__ void two(unsigned *p) { float d = 0; MMA; MMA; p[threadIdx.x] = d; }\n";
-enum { SEVERAL_LAUNCHES = 3 };
-
-static void several_launches(const struct kit *k)
-{
-    struct kit_slot slot = {0};
-    kit_slot_new(k, &slot, MEMORY_START, NULL);
-    for (int i = 0; i < SEVERAL_LAUNCHES; i++) {
-        json_t *answer = count(k, several, &slot, i);
-        const char *reason = json_string_value(json_object_get(answer, "reason"));
-        report(json_is_null(json_object_get(answer, "executed")) &&
-                   json_is_null(json_object_get(answer, "families")) && reason &&
-                   strstr(reason, "the first kernel of a process"),
-               "says that it cannot count a later launch",
-               i == 1 ? "the second kernel" : "the first kernel", k->workload->name);
-        json_decref(answer);
-    }
-}
+static const int64_t several_mma[] = {3 * 2, 5 * 2, 3 * 2}; /* blocks x warps, blocks x MMAs */
 
 static void free_slot(struct kit_slot *slot)
 {
@@ -221,6 +204,24 @@ static void free_slot(struct kit_slot *slot)
         memory_unmap(&slot->maps[i]);
         memory_release(&slot->blocks[i]);
     }
+}
+
+static void several_launches(const struct kit *k)
+{
+    struct kit_slot slot = {0};
+    kit_slot_new(k, &slot, MEMORY_START, NULL);
+    for (size_t i = 0; i < COUNT_OF(several_mma); i++) {
+        json_t *answer = count(k, several, &slot, (int)i);
+        report(json_is_true(json_object_get(answer, "ok")) &&
+                   json_is_false(json_object_get(answer, "executed")) &&
+                   member(answer, "mma", "warps") == several_mma[i] &&
+                   member(answer, "mma", "threads") == 32 * several_mma[i] &&
+                   member(answer, "gmma", "warps") == 0,
+               "counts one launch of several", i == 1 ? "the second kernel" : "the first kernel",
+               k->workload->name);
+        json_decref(answer);
+    }
+    free_slot(&slot);
 }
 
 static void one(struct kit *k, const struct example *e, const char *workload)
