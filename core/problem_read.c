@@ -37,7 +37,8 @@
 #define TENSOR_BYTES_MAX (INT64_C(1) << 40)
 
 struct document {
-    const char *name, *title, *description, *default_workload, *cpu_workload, *flops, *bytes, *redraw;
+    const char *name, *title, *description, *default_workload, *cpu_workload, *flops, *bytes,
+        *redraw;
     json_t *axes, *tensors, *workloads, *rules, *distributions, *oracle;
 };
 
@@ -288,9 +289,9 @@ static void check_distribution(const json_t *v, const struct distribution_fields
         const char *member;
         bool taken[3]; /* by enum distribution_kind */
     } members[] = {
-        {"mean", {true, false, true}},       {"deviation", {true, false, true}},
-        {"low", {false, true, false}},       {"high", {false, true, false}},
-        {"spikes", {false, false, true}},    {"spike_deviation", {false, false, true}},
+        {"mean", {true, false, true}},    {"deviation", {true, false, true}},
+        {"low", {false, true, false}},    {"high", {false, true, false}},
+        {"spikes", {false, false, true}}, {"spike_deviation", {false, false, true}},
     };
     bool fits = true;
     for (size_t i = 0; i < COUNT_OF(members); i++)
@@ -310,7 +311,8 @@ static void check_distribution(const json_t *v, const struct distribution_fields
 static void read_distribution(struct problem *p, const json_t *v, const char *path,
                               struct faults *faults)
 {
-    static const char *const kinds[] = {"normal", "integers", "spiky", NULL}; /* enum distribution_kind */
+    static const char *const kinds[] = {"normal", "integers", "spiky",
+                                        NULL}; /* enum distribution_kind */
     static const struct json_field fields[] = {
         {"name", JSON_TEXT, true, offsetof(struct distribution_fields, name), 1, LIMIT_NAME, NULL},
         {"kind", JSON_CHOICE, true, offsetof(struct distribution_fields, kind), 0, 0, kinds},

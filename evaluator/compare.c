@@ -7,6 +7,7 @@
 
 #include "evaluator/compare_hints.h"
 #include "evaluator/compare_parts.h"
+#include "evaluator/compare_where.h"
 #include "evaluator/inputs.h"
 
 void compare_parts_measure(struct compare_parts *p, const struct compare_task *t)
@@ -207,6 +208,7 @@ bool compare_judge(const struct compare_task *t, const struct compare_parts *p,
         r->worst_tile.column = in_matrix % p->tiles_across * COMPARE_TILE;
     }
     r->worst_row.row = row;
+    r->where = compare_where(p);
     bool few = (double)r->bad <= ceil(t->rule.bad_share * (double)r->elements);
     r->paper = few && (!r->bad || !(r->nan || r->inf));
     r->exact = !r->mismatches;

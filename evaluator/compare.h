@@ -8,13 +8,13 @@
  *           of 10^8 elements have tails, bad_share of them, rounded up, and those not for want of
  *           being finite.
  *   strict  decides the flag `loose`. Rounding the exact answer to the output's type already
- *           costs more (bf16: 1.7e-3) than most precision downgrades add, so what is bounded is the excess
- *           over it: excess² = (|o - y|² - |round(y) - y|²) / |y|². No tensor over `excess_max`,
- *           nor its median tile, because a few large rows can hide the others; and no row and no
- *           64 x 64 tile (the last two dimensions; leading ones are counted through) over max(4 x
- *           the median of its kind, part_max): a small part done badly is not averaged away.
- *   exact   for inputs whose exact answer the accumulator can hold: every element equals
- *           round(y), and -0 equals 0. What fails it is not strict.
+ *           costs more (bf16: 1.7e-3) than most precision downgrades add, so what is bounded is the
+ * excess over it: excess² = (|o - y|² - |round(y) - y|²) / |y|². No tensor over `excess_max`, nor
+ * its median tile, because a few large rows can hide the others; and no row and no 64 x 64 tile
+ * (the last two dimensions; leading ones are counted through) over max(4 x the median of its kind,
+ * part_max): a small part done badly is not averaged away. exact   for inputs whose exact answer
+ * the accumulator can hold: every element equals round(y), and -0 equals 0. What fails it is not
+ * strict.
  *
  * Measured on gemm (K = 256 to 5120): fp32 accumulation 0 to 1e-6, bf16 partials of a split K
  * 1.8e-3, fp16 accumulation 2.6e-3; the bound of that problem is 4e-4. Measured on attention
@@ -40,13 +40,13 @@ struct compare_rule {
 };
 
 struct compare_task {
-    const char *name;          /* of the tensor, for the report */
-    enum dtype dtype;          /* of the output */
+    const char *name; /* of the tensor, for the report */
+    enum dtype dtype; /* of the output */
     const void *output;
-    enum dtype oracle_dtype;   /* f32 or f64 */
+    enum dtype oracle_dtype; /* f32 or f64 */
     const void *oracle;
-    int ndim;                  /* 1 to LIMIT_DIMS */
-    const int64_t *shape;      /* outermost first */
+    int ndim;             /* 1 to LIMIT_DIMS */
+    const int64_t *shape; /* outermost first */
     struct compare_rule rule;
 };
 
@@ -56,21 +56,33 @@ struct compare_part {
     double excess;
 };
 
+/* Where it is wrong: by tiles whose error is over 2 % of the oracle's norm. Matrices are the last
+ * two dimensions, bands their rows of tiles. */
+struct compare_where {
+    int64_t matrices, wrong_matrices, first_wrong; /* that have a wrong tile */
+    int64_t wrong_tiles;
+    int64_t bands, band_low, band_high; /* every wrong tile of every matrix lies in these */
+    int64_t right_rows;                 /* of all rows: within 2 %; 0 where rows were not read */
+    double first_rows, last_rows;       /* relative error of the first and the last band */
+    double first_columns, last_columns; /* and of the first and last column of tiles */
+};
+
 struct compare_result {
-    int64_t elements, bad;             /* by the paper's rule */
-    int64_t nan, inf;                  /* where the oracle is finite; nan includes unwritten */
-    int64_t unwritten;                 /* elements that still hold the poison */
-    int64_t mismatches;                /* elements that differ from round(y) */
-    double max_abs, max_rel;           /* over elements where both are finite */
-    double excess;                     /* of the tensor, relative L2; 0 if below rounding */
-    double tile_median;                /* of the tiles' */
-    int64_t first_bad;                 /* flat index, -1: none */
-    double got, want;                  /* at first_bad */
-    int64_t bad_low[2], bad_high[2];   /* smallest box of (row, column) with every bad element */
+    int64_t elements, bad;           /* by the paper's rule */
+    int64_t nan, inf;                /* where the oracle is finite; nan includes unwritten */
+    int64_t unwritten;               /* elements that still hold the poison */
+    int64_t mismatches;              /* elements that differ from round(y) */
+    double max_abs, max_rel;         /* over elements where both are finite */
+    double excess;                   /* of the tensor, relative L2; 0 if below rounding */
+    double tile_median;              /* of the tiles' */
+    int64_t first_bad;               /* flat index, -1: none */
+    double got, want;                /* at first_bad */
+    int64_t bad_low[2], bad_high[2]; /* smallest box of (row, column) with every bad element */
     int64_t tiles, bad_tiles, rows, bad_rows; /* bad by the strict rule */
     struct compare_part worst_tile, worst_row;
-    bool paper, strict, exact;         /* strict is true where the rule has no bound */
-    char hints[COMPARE_HINTS][160];    /* guesses at the cause, for people and agents */
+    struct compare_where where;
+    bool paper, strict, exact;      /* strict is true where the rule has no bound */
+    char hints[COMPARE_HINTS][160]; /* guesses at the cause, for people and agents */
     int hint_count;
 };
 

@@ -11,16 +11,15 @@
 
 enum mistake {
     NO_MISTAKE,
-    EDGE_MORE,       /* causal: sees key i + 1 too */
-    EDGE_LESS,       /* causal: does not see itself, but for the first query */
-    NO_SCALE,        /* scores without 1 / sqrt(D) */
-    SCALE_TWICE,     /* scores / D */
-    LSE_LOG2,        /* the log-sum-exp to base 2 */
-    LAST_BLOCK,      /* the last 64 keys are not looked at */
-    ONE_HEAD,        /* head (1, 0) reads another head's values */
-    TRANSPOSED,      /* O of each head, [S, D], written as [D, S] */
-    NO_RESCALE,      /* the online softmax keeps its old sums when the maximum grows */
-    NO_MISTAKE_LEFT, /* how many */
+    EDGE_MORE,   /* causal: sees key i + 1 too */
+    EDGE_LESS,   /* causal: does not see itself, but for the first query */
+    NO_SCALE,    /* scores without 1 / sqrt(D) */
+    SCALE_TWICE, /* scores / D */
+    LSE_LOG2,    /* the log-sum-exp to base 2 */
+    LAST_BLOCK,  /* the last 64 keys are not looked at */
+    ONE_HEAD,    /* head (1, 0) reads another head's values */
+    TRANSPOSED,  /* O of each head, [S, D], written as [D, S] */
+    NO_RESCALE,  /* the online softmax keeps its old O when the maximum grows */
 };
 
 struct attention {
@@ -95,9 +94,9 @@ static inline void attention_query(const struct attention *a, size_t head, int q
         }
         if (isinf(higher))
             continue;
-        double kept = a->mistake == NO_RESCALE && !isinf(most) ? 1 : exp(most - higher);
+        double kept = exp(most - higher);
         total *= kept;
-        for (size_t d = 0; d < D; d++)
+        for (size_t d = 0; d < D && a->mistake != NO_RESCALE; d++)
             o[d] *= kept;
         for (int j = 0; j < n; j++) {
             const double *v = a->V + (values + (size_t)(block + j)) * D;
