@@ -22,14 +22,15 @@
  *   {"op": "slot", "slot": 0 … WIRE_SLOTS-1, "place": "start" | "end"} with one descriptor per tensor of
  *        the problem, in ABI order: inputs are mapped read-only, outputs read-write. A slot number that
  *        is in use is replaced. "writable": true maps inputs read-write, to find out whether a kernel writes to
- *        them. The same block may be given to several slots (baseline slots share the
+ *        them; "open": {"ahead": [tensor, …], "behind": […]} maps memory over the guards of these tensors, to
+ *        find out whether it reaches there. The same block may be given to several slots (baseline slots share the
  *        inputs of a candidate slot and have outputs of their own).
  *   {"op": "launch", "slot": i, "side": "candidate" | "baseline", "capture": bool, "fresh": bool}
  *        runs the plan once and waits. `fresh`: in a new instance of the module (the first time always).
  *        Result: {"us": time of the plan, "captured": [{"name", "bytes"}]}, one FRAME_CAPTURE before it
  *        with the bytes of all captured buffers one after the other, cut at LIMIT_CAPTURE.
  *   {"op": "plan", "choice": "…"}   gets the baseline ready, in the way that another runner has chosen.
- *        Result: {"baseline": {"name": "cuDNN", "version": "9.19.0", "engine"?: "…"}}.
+ *        Result: {"baseline": {"name": "cuDNN", "version": "9.19.0", "engine"?: "…", "reason"?: why no better one}}.
  *        With "slots": [i, …] instead, and before any candidate has run here, measures every way that the
  *        library offers, on these slots. Result then also: {"choice": "…", "chosen": n, "us": [time of each way]}.
  *   {"op": "warm", "candidate": slot, "baseline": slot, "ms": 300}
@@ -46,7 +47,7 @@
  *   {"op": "floor", "count": n}   an empty kernel measured the same way. Result: {"us": [n times]}.
  *   {"op": "split", "slot": i, "repeat": n}   every launch of the plan with events of its own.
  *        Result: {"us": [[n times] per launch of the plan]}; scratch zeroing counts to launch 0.
- *   {"op": "count", "slot": i}    verifier only; its result is evaluator/cuda/verifier.h's.
+ *   {"op": "count", "slot": i, "launch": n}   verifier only; its result is evaluator/cuda/verifier.h's.
  *   {"op": "done"}                no result; the child ends with status 0. */
 #ifndef EVALUATOR_WIRE_H
 #define EVALUATOR_WIRE_H

@@ -52,31 +52,36 @@ json_t *keeper_job_ask(struct keeper_job *j, json_t *request, int64_t timeout_ms
                                                     : NULL;
 }
 
-static bool send_slot(struct keeper_job *j, struct keeper_child *c, int number,
-                      const struct slot *slot, enum memory_place place, bool writable,
-                      struct keeper_end *end)
+static bool send_slot(struct keeper_child *c, const struct slot *slot, size_t count,
+                      json_t *request, struct keeper_end *end)
 {
     int fds[LIMIT_TENSORS];
-    size_t count = j->task->problem->tensor_count;
     for (size_t i = 0; i < count; i++)
         fds[i] = slot->tensors[i].fd;
-    json_t *request = json_pack("{s:s, s:i, s:s, s:b}", "op", "slot", "slot", number, "place",
-                                place == MEMORY_END ? "end" : "start", "writable", writable);
     struct keeper_ask ask = {.request = request, .fds = fds, .fd_count = count};
     return keeper_child_send(c, &ask, end);
+}
+
+static json_t *slot_request(int number, enum memory_place place)
+{
+    return json_pack("{s:s, s:i, s:s}", "op", "slot", "slot", number, "place",
+                     place == MEMORY_END ? "end" : "start");
 }
 
 bool keeper_job_send_slot(struct keeper_job *j, struct keeper_child *c, int number,
                           const struct slot *slot, enum memory_place place, struct keeper_end *end)
 {
-    return send_slot(j, c, number, slot, place, false, end);
+    return send_slot(c, slot, j->task->problem->tensor_count, slot_request(number, place), end);
 }
 
-bool keeper_job_send_writable(struct keeper_job *j, struct keeper_child *c, int number,
-                              const struct slot *slot, enum memory_place place,
-                              struct keeper_end *end)
+bool keeper_job_send_open(struct keeper_job *j, struct keeper_child *c, int number,
+                          const struct slot *slot, enum memory_place place, json_t *open,
+                          struct keeper_end *end)
 {
-    return send_slot(j, c, number, slot, place, true, end);
+    json_t *request = slot_request(number, place);
+    json_object_set_new(request, "writable", json_true());
+    json_object_set_new(request, "open", open);
+    return send_slot(c, slot, j->task->problem->tensor_count, request, end);
 }
 
 void keeper_job_progress(struct keeper_job *j, size_t done, size_t total)

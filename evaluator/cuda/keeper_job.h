@@ -48,10 +48,11 @@ json_t *keeper_job_receive(struct keeper_job *j, int64_t timeout_ms, const char 
 bool keeper_job_send_slot(struct keeper_job *j, struct keeper_child *c, int number,
                           const struct slot *slot, enum memory_place place, struct keeper_end *end);
 
-/* The same with inputs that may be written. */
-bool keeper_job_send_writable(struct keeper_job *j, struct keeper_child *c, int number,
-                              const struct slot *slot, enum memory_place place,
-                              struct keeper_end *end);
+/* The same with inputs that may be written and guards that are open (taken; "open" of
+ * evaluator/wire.h). */
+bool keeper_job_send_open(struct keeper_job *j, struct keeper_child *c, int number,
+                          const struct slot *slot, enum memory_place place, json_t *open,
+                          struct keeper_end *end);
 
 void keeper_job_progress(struct keeper_job *j, size_t done, size_t total);
 /* Adds the time since `start_s` (now_s()) to a part. */

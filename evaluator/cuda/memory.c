@@ -94,14 +94,20 @@ static CUresult reserve(struct memory_map *m, size_t granule)
     return r;
 }
 
-enum err memory_protect(struct memory_map *m, const struct driver_device *d,
+static enum err protect(const struct driver_device *d, CUdeviceptr at, size_t size,
                         enum memory_access access, struct fault *f)
 {
     CUmemAccessDesc desc = {.location = location(d),
                             .flags = access == MEMORY_READ_ONLY
                                          ? CU_MEM_ACCESS_FLAGS_PROT_READ
                                          : CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    return driver_check(cu.MemSetAccess(m->base, m->size, &desc, 1), f, "protect device memory");
+    return driver_check(cu.MemSetAccess(at, size, &desc, 1), f, "protect device memory");
+}
+
+enum err memory_protect(struct memory_map *m, const struct driver_device *d,
+                        enum memory_access access, struct fault *f)
+{
+    return protect(d, m->base, m->size, access, f);
 }
 
 enum err memory_map(struct memory_map *out, const struct driver_device *d,
@@ -127,8 +133,32 @@ enum err memory_map(struct memory_map *out, const struct driver_device *d,
     return e;
 }
 
+static CUdeviceptr guard(const struct memory_map *m, enum memory_side side, size_t size)
+{
+    return side == MEMORY_AHEAD ? m->base - size : m->base + m->size;
+}
+
+enum err memory_open_guard(struct memory_map *m, const struct driver_device *d,
+                           enum memory_side side, struct fault *f)
+{
+    struct memory_block block;
+    CUdeviceptr at = guard(m, side, d->granule);
+    enum err e = memory_create(&block, d, d->granule, false, f);
+    if (e == ERR_NONE)
+        e = driver_check(cu.MemMap(at, block.size, 0, block.handle, 0), f, "map a guard");
+    if (e == ERR_NONE) {
+        m->open[side] = block.size;
+        e = protect(d, at, block.size, MEMORY_READ_WRITE, f);
+    }
+    memory_release(&block); /* the mapping keeps it */
+    return e;
+}
+
 void memory_unmap(struct memory_map *m)
 {
+    for (int side = MEMORY_AHEAD; side <= MEMORY_BEHIND; side++)
+        if (m->open[side])
+            cu.MemUnmap(guard(m, (enum memory_side)side, m->open[side]), m->open[side]);
     if (m->base)
         cu.MemUnmap(m->base, m->size);
     if (m->reserved)

@@ -14,6 +14,7 @@
 
 enum memory_access { MEMORY_READ_ONLY, MEMORY_READ_WRITE };
 enum memory_place { MEMORY_START, MEMORY_END };
+enum memory_side { MEMORY_AHEAD, MEMORY_BEHIND };
 enum { MEMORY_ALIGN = 256 };
 
 /* Physical memory. `{0}` is none. */
@@ -30,6 +31,7 @@ struct memory_map {
     size_t size;      /* of the mapping: whole granules */
     CUdeviceptr address; /* of the tensor's first byte */
     size_t bytes;        /* of the tensor */
+    size_t open[2];      /* bytes of the guard on either side that are mapped too: enum memory_side */
 };
 
 /* A part of a mapping that belongs to no tensor. */
@@ -58,6 +60,10 @@ enum err memory_map(struct memory_map *out, const struct driver_device *d,
                     enum memory_access access, struct fault *f);
 enum err memory_protect(struct memory_map *m, const struct driver_device *d,
                         enum memory_access access, struct fault *f);
+/* Maps memory of no meaning over the nearest granule of a guard, so that what reaches there does not
+ * fault any more. Once a side. */
+enum err memory_open_guard(struct memory_map *m, const struct driver_device *d,
+                           enum memory_side side, struct fault *f);
 void memory_unmap(struct memory_map *m);
 
 /* The slack before and behind the tensor, for canaries. */

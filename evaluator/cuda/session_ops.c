@@ -109,6 +109,23 @@ static enum err map_tensor(struct session *s, int slot, size_t i, int fd, enum m
     return e;
 }
 
+/* Opens the guards that the request names, "open": {"ahead": [tensor, …], "behind": […]}. */
+static enum err open_guards(struct session *s, int slot, const json_t *open, struct fault *f)
+{
+    static const char *const sides[] = {[MEMORY_AHEAD] = "ahead", [MEMORY_BEHIND] = "behind"};
+    enum err e = ERR_NONE;
+    for (int side = MEMORY_AHEAD; side <= MEMORY_BEHIND; side++) {
+        const json_t *list = json_object_get(open, sides[side]);
+        for (size_t i = 0; e == ERR_NONE && i < json_array_size(list); i++) {
+            json_int_t tensor = json_integer_value(json_array_get(list, i));
+            if (tensor < 0 || (size_t)tensor >= s->problem->tensor_count)
+                return fault_set(f, ERR_INVALID, "there is no tensor %lld", (long long)tensor);
+            e = memory_open_guard(&s->maps[slot][tensor], &s->device, (enum memory_side)side, f);
+        }
+    }
+    return e;
+}
+
 bool session_do_slot(struct session *s, const json_t *request, struct wire_message *message,
                      struct session_answer *out)
 {
@@ -120,12 +137,15 @@ bool session_do_slot(struct session *s, const json_t *request, struct wire_messa
         return session_refuse(out, "cannot map slot %lld of %zu descriptors", (long long)slot,
                               message->fd_count);
     unmap_slot(s, (int)slot);
-    for (size_t i = 0; i < message->fd_count; i++) {
-        struct fault f = {0};
-        if (map_tensor(s, (int)slot, i, message->fds[i], place, writable, &f) != ERR_NONE) {
-            unmap_slot(s, (int)slot);
-            return session_refuse(out, "%s", f.detail);
-        }
+    struct fault f = {0};
+    enum err e = ERR_NONE;
+    for (size_t i = 0; e == ERR_NONE && i < message->fd_count; i++)
+        e = map_tensor(s, (int)slot, i, message->fds[i], place, writable, &f);
+    if (e == ERR_NONE)
+        e = open_guards(s, (int)slot, json_object_get(request, "open"), &f);
+    if (e != ERR_NONE) {
+        unmap_slot(s, (int)slot);
+        return session_refuse(out, "%s", f.detail);
     }
     return launcher_bind(s->launcher, (int)slot, s->slots[slot], &out->fault);
 }

@@ -21,6 +21,8 @@ enum behaviour {
     WRITES_BESIDE,    /* two bytes ahead of C */
     VARIES,           /* another bit every time */
     WRITES_AN_INPUT,
+    READS_BEHIND_B, /* so it faults unless that guard is open */
+    READS_ANYWHERE,
     IMPOSSIBLY_FAST,
     SLOW,      /* a tenth of the baseline, in no time */
     VERY_SLOW, /* and in so much that there is no room for all blocks */
@@ -35,7 +37,7 @@ static const size_t bytes_of[TENSORS] = {M * K * 2, N *K * 2, M *N * 2};
 static struct {
     enum behaviour behaviour;
     void *slots[WIRE_SLOTS][TENSORS];
-    bool writable;
+    bool writable, open_behind_b;
     unsigned runs;
 } played;
 
@@ -73,6 +75,11 @@ static void map_slot(struct wire_message *m)
     json_int_t slot = json_integer_value(json_object_get(m->json, "slot"));
     bool end = !strcmp(json_string_value(json_object_get(m->json, "place")), "end");
     played.writable = json_is_true(json_object_get(m->json, "writable"));
+    const json_t *behind = json_object_get(json_object_get(m->json, "open"), "behind");
+    played.open_behind_b = false;
+    for (size_t i = 0; i < json_array_size(behind); i++)
+        played.open_behind_b =
+            played.open_behind_b || json_integer_value(json_array_get(behind, i)) == 1;
     for (size_t i = 0; i < TENSORS; i++) {
         size_t size = (bytes_of[i] + FAKE_GRANULE - 1) / FAKE_GRANULE * FAKE_GRANULE;
         char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fds[i], 0);
@@ -103,7 +110,9 @@ static void do_launch(const json_t *request)
     bool candidate = !strcmp(side, "candidate");
     if (candidate && played.behaviour == NEVER_ENDS)
         pause();
-    if (candidate && played.behaviour == WRITES_AN_INPUT && !played.writable) {
+    if (candidate && ((played.behaviour == WRITES_AN_INPUT && !played.writable) ||
+                      (played.behaviour == READS_BEHIND_B && !played.open_behind_b) ||
+                      played.behaviour == READS_ANYWHERE)) {
         fault("illegal_access");
         return;
     }

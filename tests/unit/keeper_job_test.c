@@ -89,6 +89,7 @@ static const char *const names[] = {"open", "check", "time", "verify"};
 
 struct client {
     int fd, last;
+    size_t more;                 /* launches of the plan beside the first */
     json_t *results[OPERATIONS]; /* NULL: not reached */
     size_t progress;
 };
@@ -117,6 +118,9 @@ static void *client(void *arg)
             "{s:s, s:i, s:s, s:s, s:s, s:{}, s:{s:[{s:s, s:[i], s:[i], s:[]}]}}", "op", names[i],
             "ms", RUN_MS, "problem", "gemm", "workload", "tiny", "arch", "sm_90a", "symbols",
             "launch", "launches", "kernel", "k", "grid", 1, "block", 32, "args");
+        json_t *launches = json_object_get(json_object_get(request, "launch"), "launches");
+        for (size_t n = 0; n < c->more; n++)
+            json_array_append_new(launches, json_deep_copy(json_array_get(launches, 0)));
         wire_send_json(c->fd, FRAME_REQUEST, request, NULL, 0, ANSWER_MS, NULL);
         json_decref(request);
         if (i == OPEN)
@@ -129,16 +133,21 @@ static void *client(void *arg)
     return NULL;
 }
 
-/* One submission on the keeper that is open. */
-static void submit(struct client *c, int last)
+/* One submission on the keeper that is open, of a plan with `more` launches beside the first. */
+static void submit_plan(struct client *c, size_t more, int last)
 {
     int ends[2];
     pthread_t thread;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    *c = (struct client){.fd = ends[1], .last = last};
+    *c = (struct client){.fd = ends[1], .last = last, .more = more};
     assert_int_equal(pthread_create(&thread, NULL, client, c), 0);
     keeper_job_run(&process, ends[0]);
     pthread_join(thread, NULL);
+}
+
+static void submit(struct client *c, int last)
+{
+    submit_plan(c, 0, last);
 }
 
 static void client_release(struct client *c)
@@ -256,6 +265,14 @@ static void bad_accesses_are_laid_to_a_tensor(void **state)
     assert_string_equal(json_string_value(json_object_get(found, "kind")), "illegal_access");
     assert_string_equal(json_string_value(json_object_get(found, "tensor")), "B");
     client_release(&c);
+    behaves(READS_BEHIND_B, CHECK, "RUNTIME_ERROR", "it reaches behind the end of tensor B", &c);
+    found = json_array_get(member(&c, CHECK, "faults"), 0);
+    assert_string_equal(json_string_value(json_object_get(found, "tensor")), "B");
+    client_release(&c);
+    behaves(READS_ANYWHERE, CHECK, "RUNTIME_ERROR", "at an address that is not near a tensor", &c);
+    found = json_array_get(member(&c, CHECK, "faults"), 0);
+    assert_null(json_object_get(found, "tensor"));
+    client_release(&c);
 }
 
 static void times_are_judged(void **state)
@@ -285,6 +302,25 @@ static void what_is_missing_is_said(void **state)
     assert_non_null(
         strstr(json_string_value(json_object_get(target, "reason")), "no counters here"));
     client_release(&c);
+}
+
+static void every_launch_is_counted(void **state)
+{
+    (void)state;
+    int owner[2];
+    for (size_t launches = 1; launches <= 5; launches += 2) { /* more than there are spares */
+        struct client c;
+        open_keeper(HONEST, owner);
+        submit_plan(&c, launches - 1, VERIFY);
+        close_keeper(owner);
+        expect(&c, VERIFY, "PASSED", "");
+        const json_t *target = member(&c, VERIFY, "target");
+        const json_t *gmma = json_object_get(json_object_get(target, "families"), "gmma");
+        assert_int_equal(json_integer_value(json_object_get(gmma, "warps")), 4 * launches);
+        assert_int_equal(json_integer_value(json_object_get(gmma, "threads")), 128 * launches);
+        assert_true(json_is_true(json_object_get(target, "executed")));
+        client_release(&c);
+    }
 }
 
 static void a_runner_costs_one_submission(void **state)
@@ -412,6 +448,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_accesses_are_laid_to_a_tensor),
         cmocka_unit_test(times_are_judged),
         cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(every_launch_is_counted),
         cmocka_unit_test(a_runner_costs_one_submission),
         cmocka_unit_test(requests_out_of_turn_are_refused),
         cmocka_unit_test(the_cache_makes_room),
