@@ -103,6 +103,56 @@ HANDLER(unpack)
     return op + 1;
 }
 
+/* The same for parts of 16 and 32 bits, which is nearly all there is: whole rows at a time. A
+ * result may lie where the operand did. */
+#define UNPACK(name, W, P)                                                                         \
+    HANDLER(name)                                                                                  \
+    {                                                                                              \
+        W whole[VM_LANES];                                                                         \
+        memcpy(whole, vm_row(w, op->a), sizeof whole);                                             \
+        for (uint32_t k = 0; k < op->defs; k++) {                                                  \
+            const uint32_t shift = 8 * (uint32_t)sizeof(P) * k;                                    \
+            uint32_t *d = vm_row(w, op->list[k]);                                                  \
+            LANES_STORE(uint32_t, const W a = whole[i], (P)(a >> shift))                           \
+        }                                                                                          \
+        return op + 1;                                                                             \
+    }
+
+#define PACK(name, W, P)                                                                           \
+    HANDLER(name)                                                                                  \
+    {                                                                                              \
+        W whole[VM_LANES] = {0}, *d = vm_row(w, op->d);                                            \
+        for (uint32_t k = 0; k < op->uses; k++) {                                                  \
+            const uint32_t shift = 8 * (uint32_t)sizeof(P) * k, *a = vm_row(w, op->list[k]);       \
+            EACH_LANE whole[i] |= (W)(P)a[i] << shift;                                             \
+        }                                                                                          \
+        LANES_STORE(W, const W a = whole[i], a)                                                    \
+        return op + 1;                                                                             \
+    }
+
+UNPACK(unpack_32_16, uint32_t, uint16_t)
+UNPACK(unpack_64_16, uint64_t, uint16_t)
+UNPACK(unpack_64_32, uint64_t, uint32_t)
+PACK(pack_32_16, uint32_t, uint16_t)
+PACK(pack_64_16, uint64_t, uint16_t)
+PACK(pack_64_32, uint64_t, uint32_t)
+
+static handler *mover(bool unpacks, unsigned whole, unsigned part)
+{
+    static const struct {
+        unsigned whole, part; /* bits */
+        handler *pack, *unpack;
+    } movers[] = {
+        {32, 16, pack_32_16, unpack_32_16},
+        {64, 16, pack_64_16, unpack_64_16},
+        {64, 32, pack_64_32, unpack_64_32},
+    };
+    for (size_t i = 0; i < sizeof movers / sizeof movers[0]; i++)
+        if (movers[i].whole == whole && movers[i].part == part)
+            return unpacks ? movers[i].unpack : movers[i].pack;
+    return unpacks ? unpack : pack;
+}
+
 static enum ptx_type bits_type(unsigned bits)
 {
     return bits == 8     ? PTX_TYPE_b8
@@ -129,7 +179,7 @@ static bool decode_vector_mov(struct decoder *d, enum ptx_type type)
             return false;
     uint32_t whole =
         unpacks ? decode_source(d, &d->operands[1], type) : decode_result(d, &d->operands[0], type);
-    struct op *op = whole ? decode_emit(d, unpacks ? unpack : pack) : NULL;
+    struct op *op = whole ? decode_emit(d, mover(unpacks, bits, ptx_type_bits(part))) : NULL;
     if (!op)
         return false;
     op->aux =

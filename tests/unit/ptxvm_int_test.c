@@ -208,6 +208,11 @@ static u64 m_add16x2(u64 a, u64 b, u64 c)
     return ((a + b) & 0xffff) | ((a >> 16) + (b >> 16)) << 16;
 }
 
+MODEL(m_turn_32, (uint32_t)a >> 16 | (a & 0xffff) << 16)
+MODEL(m_swap_64, a >> 32 | a << 32)
+MODEL(m_turn_64, a >> 48 | (a >> 16 & 0xffff0000) | (a & 0xffff0000) << 16 | a << 48)
+MODEL(m_bytes, __builtin_bswap32((uint32_t)a))
+
 static u64 m_addc_out(u64 a, u64 b, u64 c)
 {
     (void)c;
@@ -292,6 +297,12 @@ static const struct kit_case cases[] = {
     {"setp.lt.u32 p, wa, wb; selp.b32 wr, wa, wc, p;", "wwww", m_selp},
     {"slct.b32.s32 wr, wa, wb, wc;", "wwww", m_slct},
     /* 64-bit arithmetic out of 32-bit carry chains */
+    {"{.reg .b16 x, y; mov.b32 {x, y}, wa; mov.b32 wr, {y, x};}", "wwww", m_turn_32},
+    {"{.reg .b16 x, y, u, v; mov.b64 {x, y, u, v}, da; mov.b64 dr, {v, u, y, x};}", "dddd",
+     m_turn_64},
+    {"{.reg .b32 x, y; mov.b64 {x, y}, da; mov.b64 dr, {y, x};}", "dddd", m_swap_64},
+    {"{.reg .b8 x, y, u, v; mov.b32 {x, y, u, v}, wa; mov.b32 wr, {v, u, y, x};}", "wwww",
+     m_bytes},
     {"{.reg .b32 x, y, u, v; mov.b64 {x, y}, da; mov.b64 {u, v}, db;"
      "add.cc.u32 x, x, u; addc.u32 y, y, v; mov.b64 dr, {x, y};}",
      "dddd", m_add_carry},
