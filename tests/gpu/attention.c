@@ -74,7 +74,7 @@ static void print_check(const char *problem, const char *variant, const json_t *
     const json_t *check = json_object_get(result, "check");
     char spiky[80];
     print_excess(problem, variant, tensors_of(check, 0));
-    snprintf(spiky, sizeof(spiky), "%s.spiky", variant);
+    snprintf(spiky, sizeof(spiky), "%.60s.spiky", variant);
     print_excess(problem, spiky, tensors_of(check, 1));
 }
 
@@ -109,7 +109,7 @@ static void try_example(const char *problem, const char *name, long repeat, bool
                              json_object_get(json_object_get(o.results[CHECK], "check"),
                                              "baseline"));
         }
-        snprintf(what, sizeof(what), "%s %s is evaluated", problem, name);
+        snprintf(what, sizeof(what), "%.60s %.60s is evaluated", problem, name);
         report(passed, what);
         outcome_release(&o);
     }

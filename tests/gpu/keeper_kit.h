@@ -98,7 +98,7 @@ static inline void compile_file(struct code *c, const char *problem, const char 
     struct buf source;
     struct fault f = {0};
     buf_init(&source, LIMIT_SOURCE);
-    snprintf(path, sizeof(path), "%s/problems/%s/examples/%s.cu", home_dir(), problem,
+    snprintf(path, sizeof(path), "%.300s/problems/%.60s/examples/%.60s.cu", home_dir(), problem,
              name);
     if (read_file(path, &source, &f) != ERR_NONE)
         die(path, f.detail);

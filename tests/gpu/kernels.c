@@ -22,7 +22,7 @@ static void test_speed(const struct kernels *k, const char *name, enum dtype ora
     must(kernels_fill(k, seed, &normal, 0, DTYPE_bf16, o, n, &f), &f);
     must(kernels_fill(k, seed, &normal, 0, oracle_dtype, y, n, &f), &f);
     struct compare_task task = {.name = "C", .dtype = DTYPE_bf16, .oracle_dtype = oracle_dtype,
-                                .ndim = ndim, .shape = shape, .rule = {1e-2, 1e-2, 4e-4, false}};
+                                .ndim = ndim, .shape = shape, .rule = {.atol = 1e-2, .rtol = 1e-2, .excess_max = 4e-4}};
     struct compare_result r;
     struct gpu_comparer c;
     double start = 0, there_ms = 0;
@@ -88,16 +88,16 @@ static bool oracle_agrees(struct keeper_task *t, const struct task_draw *d)
     return !all;
 }
 
-static void test_task(const struct keeper_gpu *g, const struct problem *p, const char *workload)
+static void test_task(const struct keeper_gpu *g, const struct problem *p, const char *workload,
+                      struct oracle_code *code)
 {
     struct keeper_task *t = calloc(1, sizeof(*t));
-    struct oracle_code code = {0};
     struct task_draw draws[ADMIT_SLOTS_MAX];
     struct fault f = {0};
     char what[200];
     const struct workload *w = problem_workload(p, workload);
     double start = now_s();
-    must(keeper_task_open(t, g, p, w, 2, &code, &f), &f);
+    must(keeper_task_open(t, g, p, w, 2, code, &f), &f);
     printf("# task.%s.%s_ms %.0f\n", p->name, workload, wait_ms(start));
     t->ring[t->turn].published = true;
     start = now_s();
@@ -110,7 +110,6 @@ static void test_task(const struct keeper_gpu *g, const struct problem *p, const
              p->name, workload);
     ok(oracle_agrees(t, &draws[0]), what);
     keeper_task_close(t);
-    oracle_code_release(&code);
     free(t);
 }
 
@@ -121,9 +120,12 @@ static void test_tasks(const struct registry *registry)
     static struct keeper_gpu g;
     struct fault f = {0};
     must(keeper_gpu_open(&g, 0, &registry->archs, &f), &f);
-    for (size_t i = 0; i < COUNT_OF(names); i++)
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct oracle_code code = {0};
         for (size_t j = 0; j < COUNT_OF(workloads); j++)
-            test_task(&g, problems_find(&registry->problems, names[i]), workloads[j]);
+            test_task(&g, problems_find(&registry->problems, names[i]), workloads[j], &code);
+        oracle_code_release(&code);
+    }
     keeper_gpu_close(&g);
 }
 

@@ -65,7 +65,7 @@ static inline void test_inputs(const struct kernels *k, enum dtype t)
         inputs_fill(seed, &kinds[i], 1, t, here, N);
         must(kernels_fill(k, seed, &kinds[i], 1, t, device, N, &f), &f);
         cu.MemcpyDtoH(there, device, bytes);
-        snprintf(what, sizeof(what), "%s inputs of %s are the host's", kinds[i].name,
+        snprintf(what, sizeof(what), "%.40s inputs of %s are the host's", kinds[i].name,
                  dtype_name(t));
         ok(!memcmp(here, there, bytes), what);
     }
@@ -131,7 +131,7 @@ static inline void compare_both(const struct kernels *k, enum dtype t, enum dtyp
     struct compare_task task = {.name = "C", .dtype = t, .output = output,
                                 .oracle_dtype = oracle_dtype, .oracle = narrow,
                                 .ndim = shapes[shape].ndim, .shape = shapes[shape].shape,
-                                .rule = {1e-2, 1e-2, 4e-4, false}};
+                                .rule = {.atol = 1e-2, .rtol = 1e-2, .excess_max = 4e-4}};
     size_t bytes = CELLS * dtype_bytes(t);
     CUdeviceptr o = room(bytes), y = room(sizeof(narrow));
     cu.MemcpyHtoD(o, output, bytes);
