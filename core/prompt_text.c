@@ -141,11 +141,14 @@ void prompt_problem(const struct problem *p, const struct workload *w, int num_s
     buf_addf(out,
              "\nAll tensors are row-major and contiguous. %.4g GFLOP, at least %.4g MB to and from "
              "memory. "
-             "An element is wrong if it is off by more than %g and by more than %g of its value; "
-             "one wrong "
-             "element fails the kernel, NaN and infinity too.",
+             "An element is wrong if it is off by more than %g and by more than %g of its value; ",
              (double)problem_flops(p, w) / 1e9, (double)problem_bytes(p, w) / 1e6, p->atol,
              p->rtol);
+    if (p->bad_share > 0)
+        buf_addf(out, "more than %g of an output's elements wrong fail the kernel,", p->bad_share);
+    else
+        buf_adds(out, "one wrong element fails the kernel,");
+    buf_adds(out, " NaN and infinity too.");
     add_strict(p, out);
     buf_adds(
         out,

@@ -22,6 +22,7 @@ is 'a file of a folder is served' "$(http GET /published/tables.json) $(json '.s
 is 'so is a list of the examples' "$(http GET /examples.json) $(json '.gemm | index("naive.ptx") != null')" '200 true'
 is 'and an example' "$(http GET /problems/gemm/examples/naive.ptx) $(cmp "$TMP/body" "$ROOT/problems/gemm/examples/naive.ptx" && echo same)" '200 same'
 is 'an oracle is not' "$(http GET /problems/gemm/oracle.cu)" 404
+is 'nor one that problems share' "$(http GET /problems/common/attention.cu)" 404
 is 'a script of the shell is not' "$(http GET /vendor.sh)" 404
 
 # --- the paper's cells, where the facts that they are made of are at hand ---

@@ -83,7 +83,8 @@ like 'and says which there are' "$(json .detail)" '/v1/archs'
 is 'a board nobody is on is empty' "$(http GET '/v1/leaderboard?problem=gemm&arch=sm_100a') $(json '.items | length')" '200 0'
 
 # --- catalog ---
-is 'problems' "$(http GET /v1/problems) $(json '.items[].name')" '200 gemm'
+is 'problems' "$(http GET /v1/problems) $(json '[.items[].name] | join(" ")')" \
+    '200 gemm mha_bwd mha_bwd_causal mha_fwd mha_fwd_causal'
 is 'one problem is its document' "$(http GET /v1/problems/gemm) $(jq -cS . "$TMP/body" | md5sum)" \
     "200 $(jq -cS . "$ROOT/problems/gemm/problem.json" | md5sum)"
 is 'unchanged: 304' "$(http GET /v1/problems/gemm -H "If-None-Match: $(header etag)")" 304
