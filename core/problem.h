@@ -64,8 +64,8 @@ struct problem {
     double parts;      /* a row or a tile may have so many times the strict bound; 1 */
     struct distribution distributions[LIMIT_DISTRIBUTIONS];
     size_t distribution_count;
-    json_t *oracle; /* section as stored: source, ptx, outputs, launch; borrowed */
-    char redraw[LIMIT_NAME + 1];        /* transform of evaluator/cuda/redraw.c; "": none */
+    json_t *oracle;              /* section as stored: source, ptx, outputs, launch; borrowed */
+    char redraw[LIMIT_NAME + 1]; /* transform of evaluator/cuda/redraw.c; "": none */
     char oracle_source[LIMIT_NAME + 1]; /* path from `folder`: device code in CUDA C++ */
     char oracle_ptx[LIMIT_NAME + 1];    /* the same as PTX; "" if there is none */
     json_t *oracle_launch; /* launch plan; parse it against problem_as_oracle(); borrowed */
@@ -93,8 +93,8 @@ int problem_tensor(const struct problem *p, const char *name);
 void problem_as_oracle(const struct problem *p, struct problem *out);
 
 /* Copies `p` with its derived inputs as outputs, which is what they are for the launch plan
- * `derive_launch`: it writes them in their own dtype. The tensors keep their numbers and order, so a
- * derived tensor may stand before an input. As above, the copy borrows. */
+ * `derive_launch`: it writes them in their own dtype. The tensors keep their numbers and order, so
+ * a derived tensor may stand before an input. As above, the copy borrows. */
 void problem_as_derive(const struct problem *p, struct problem *out);
 
 /* Axes of a workload, plus num_sms, as variables for expressions. `vars` must hold LIMIT_AXES + 1.
