@@ -30,11 +30,13 @@
 
 /*ptxbench-launch
 {
-  "defines": {"HEAD": "D", "TOKENS": "S", "KEYS": "min(128, 16384 / D)"},
+  "defines": {"HEAD": "D", "TOKENS": "S", "KEYS": "128 / ceil_div(D, 128)"},
   "tensor_maps": {
     "q": {"tensor": "Q", "dims": ["D", "B*H*S"], "strides": ["2*D"], "box": [64, 64], "swizzle": "128B"},
-    "k": {"tensor": "K", "dims": ["D", "B*H*S"], "strides": ["2*D"], "box": [64, "min(128, 16384 / D)"], "swizzle": "128B"},
-    "v": {"tensor": "V", "dims": ["D", "B*H*S"], "strides": ["2*D"], "box": [64, "min(128, 16384 / D)"], "swizzle": "128B"},
+    "k": {"tensor": "K", "dims": ["D", "B*H*S"], "strides": ["2*D"],
+          "box": [64, "128 / ceil_div(D, 128)"], "swizzle": "128B"},
+    "v": {"tensor": "V", "dims": ["D", "B*H*S"], "strides": ["2*D"],
+          "box": [64, "128 / ceil_div(D, 128)"], "swizzle": "128B"},
     "o": {"tensor": "O", "dims": ["D", "B*H*S"], "strides": ["2*D"], "box": [64, 64], "swizzle": "128B"}
   },
   "launches": [
@@ -42,8 +44,9 @@
       "kernel": "mha_forward",
       "grid": ["min(num_sms, B*H*ceil_div(S, 256))"],
       "block": [384],
-      "shared_bytes": "2048 + 128*ceil_div(D, 64)*(128 + 4*min(128, 16384 / D))",
-      "args": [{"tensor_map": "q"}, {"tensor_map": "k"}, {"tensor_map": "v"}, {"tensor_map": "o"}, {"tensor": "LSE"}, {"i32": "B*H"}]
+      "shared_bytes": "2048 + 128*ceil_div(D, 64)*(128 + 4*128 / ceil_div(D, 128))",
+      "args": [{"tensor_map": "q"}, {"tensor_map": "k"}, {"tensor_map": "v"}, {"tensor_map": "o"},
+               {"tensor": "LSE"}, {"i32": "B*H"}]
     }
   ]
 }
