@@ -38,6 +38,7 @@ $$;
 -- Its best submission shows. `attempts` counts all its judged submissions of that problem, workload and
 -- architecture, passed or not: best of N is not the same as one try. Untimed results (speedup null, such as
 -- those of the CPU) are listed after the timed ones, fewest executed thread instructions first, unranked.
+-- Speedups over different baselines are never ranked against each other.
 CREATE OR REPLACE VIEW ranked_submissions AS
 WITH judged AS (
     SELECT s.id, s.owner_id, s.problem, s.workload, s.arch, s.language, s.label, s.method, s.source_sha,
@@ -51,14 +52,15 @@ counted AS (
     SELECT *, count(*) OVER (PARTITION BY problem, workload, arch, owner_id, entry, by_method) AS attempts
       FROM judged),
 best AS (
-    SELECT DISTINCT ON (problem, workload, arch, device_model, epoch, owner_id, entry, by_method) *
+    SELECT DISTINCT ON (problem, workload, arch, device_model, epoch, base_name, owner_id, entry, by_method) *
       FROM counted
      WHERE verdict = 'PASSED'
-     ORDER BY problem, workload, arch, device_model, epoch, owner_id, entry, by_method,
+     ORDER BY problem, workload, arch, device_model, epoch, base_name, owner_id, entry, by_method,
               speedup DESC NULLS LAST, thread_instructions, id)
 SELECT *,
        CASE WHEN speedup IS NOT NULL THEN
-           band_rank(speedup, ci_lo, ci_hi) OVER (PARTITION BY problem, workload, arch, device_model, epoch
+           band_rank(speedup, ci_lo, ci_hi) OVER (PARTITION BY problem, workload, arch, device_model, epoch,
+                                                               base_name
                                                   ORDER BY speedup DESC NULLS LAST, id
                                                   ROWS UNBOUNDED PRECEDING) END AS rank
   FROM best;
@@ -68,12 +70,18 @@ CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch t
 RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
 DECLARE
     v_epoch int := nullif(p_epoch, 0);
+    v_base text;
 BEGIN
     IF v_epoch IS NULL THEN
         SELECT max(b.epoch) INTO v_epoch FROM ranked_submissions b
          WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
            AND is_device(b.device_model, p_device_model);
     END IF;
+    -- One board, one baseline: the vendor's own, unless only one put together of its parts was ever there.
+    SELECT b.base_name INTO v_base FROM ranked_submissions b
+     WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch AND b.epoch = v_epoch
+       AND is_device(b.device_model, p_device_model) AND b.base_name IS NOT NULL
+     ORDER BY b.base_name LIKE '%(composed)', b.base_name LIMIT 1;
     RETURN jsonb_build_object('epoch', v_epoch, 'items', (
         SELECT coalesce(jsonb_agg(x.item ORDER BY x.n), '[]')
           FROM (SELECT row_number() OVER board AS n,
@@ -91,6 +99,7 @@ BEGIN
                   FROM ranked_submissions b JOIN owners o ON o.id = b.owner_id
                  WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
                    AND b.epoch = v_epoch AND is_device(b.device_model, p_device_model)
+                   AND (b.base_name = v_base OR b.base_name IS NULL)
                 WINDOW board AS (ORDER BY b.speedup DESC NULLS LAST, b.thread_instructions, b.id)
                  ORDER BY n LIMIT p_limit) x));
 END $$;
@@ -100,7 +109,7 @@ CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql
 DECLARE
     v record;
 BEGIN
-    SELECT s.problem, s.workload, s.arch, r.device_model, r.epoch INTO v
+    SELECT s.problem, s.workload, s.arch, r.device_model, r.epoch, r.base_name INTO v
       FROM submissions s JOIN results r ON r.evaluation_id = s.decisive_id
      WHERE s.id = p_id AND r.speedup IS NOT NULL;
     IF NOT FOUND THEN
@@ -108,5 +117,6 @@ BEGIN
     END IF;
     RETURN (SELECT b.rank FROM ranked_submissions b
              WHERE b.problem = v.problem AND b.workload = v.workload AND b.arch = v.arch
-               AND b.device_model = v.device_model AND b.epoch = v.epoch AND b.id = p_id);
+               AND b.device_model = v.device_model AND b.epoch = v.epoch
+               AND b.base_name IS NOT DISTINCT FROM v.base_name AND b.id = p_id);
 END $$;

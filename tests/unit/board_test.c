@@ -52,8 +52,8 @@ static void the_board_ranks_the_best_of_each_entry(void **state)
     json_decref(board);
 }
 
-/* Half widths in ln: 0.01 each, so a difference below sqrt(2) * 0.01 may be none. Bands have a first; who
- * is close to the second only begins another. */
+/* Half widths in ln: 0.01 each, so a difference below sqrt(2) * 0.01 may be none. Bands have a
+ * first; who is close to the second only begins another. */
 static void entries_that_cannot_be_told_apart_share_a_rank(void **state)
 {
     struct db *db = *state;
@@ -93,11 +93,58 @@ static void entries_that_cannot_be_told_apart_share_a_rank(void **state)
     assert_string_equal(sql("SELECT board_rank(id) FROM submissions WHERE label = '5'"), "5");
 }
 
+/* 5 times a product of parts says nothing about 0.9 of the library. */
+static void baselines_are_not_mixed(void **state)
+{
+    struct db *db = *state;
+    static const struct {
+        const char *label, *workload, *baseline;
+        double value;
+    } rows[] = {
+        {"a", "small", "cuDNN", 1.0},
+        {"b", "small", "cuBLAS (composed)", 5.0},
+        {"a", "small", "cuBLAS (composed)", 4.0},
+        {"c", "small", "cuDNN", 0.9},
+        {"d", "other", "cuBLAS (composed)", 3.0},
+    };
+    struct created_submission c;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct new_submission s = a_submission();
+        char report[256];
+        snprintf(
+            report, sizeof(report),
+            "{\"verdict\":\"PASSED\",\"device_model\":\"NVIDIA H200\",\"epoch\":1,\"baseline\":"
+            "{\"name\":\"%s\",\"version\":\"9\",\"us\":1},\"speedup\":{\"value\":%.1f}}",
+            rows[i].baseline, rows[i].value);
+        s.label = rows[i].label;
+        s.workload = rows[i].workload;
+        evaluated(db, s, report, &c);
+    }
+    static const struct {
+        const char *workload, *want;
+    } boards[] = {{"small", "1:a 2:c "}, {"other", "1:d "}};
+    for (size_t i = 0; i < COUNT_OF(boards); i++) {
+        struct board_filter q = {
+            .problem = "gemm", .workload = boards[i].workload, .arch = "sm_90a", .limit = 10};
+        json_t *board, *item;
+        char got[64] = "";
+        size_t k, at = 0;
+        assert_ok(store_leaderboard(db, &q, &board, f));
+        json_array_foreach(json_object_get(board, "items"), k, item) at += (size_t)snprintf(
+            got + at, sizeof(got) - at, "%d:%s ",
+            (int)json_integer_value(json_object_get(item, "rank")), text_of(item, "label"));
+        assert_string_equal(got, boards[i].want);
+        json_decref(board);
+    }
+    assert_string_equal(sql("SELECT board_rank(id) FROM submissions WHERE label = 'b'"), "1");
+}
+
 #define test(fn) cmocka_unit_test_setup_teardown(fn, database_setup, database_teardown)
 
 static const struct CMUnitTest tests[] = {
     test(the_board_ranks_the_best_of_each_entry),
     test(entries_that_cannot_be_told_apart_share_a_rank),
+    test(baselines_are_not_mixed),
 };
 
 database_main(tests, NULL, NULL)
