@@ -227,9 +227,11 @@ static bool parse(const struct registry *r, const json_t *body, const char *sour
         faults_add(faults, "$.source", "is given twice");
     if (!source && !given)
         faults_add(faults, "$.source", "is required");
-    if (source ? check_source(source, len, faults) : p.in.source != NULL) {
-        out->source_len = source ? len : json_string_length(given);
-        out->source = strndup(source ? source : p.in.source, out->source_len);
+    const char *text = source ? source : p.in.source;
+    size_t text_len = source ? len : json_string_length(given);
+    if (text && check_source(text, text_len, faults)) {
+        out->source_len = text_len;
+        out->source = strndup(text, text_len);
     }
     out->mode = (enum mode)p.in.mode;
     snprintf(out->device, sizeof(out->device), "%s",

@@ -131,6 +131,8 @@ static void bad_bodies(void **state)
         {"{" BASE LAUNCH ", 'source': ''}", "$.source", "of 1 to 1048576 bytes, not 0"},
         {"{" BASE LAUNCH ", 'source': 7}", "$.source", "must be a string"},
         {"{" BASE LAUNCH ", 'source': 'a\\u0000b'}", "$.source", "must not hold a NUL"},
+        {"{" BASE LAUNCH ", 'source': '\\ufeffint x;'}", "$.source",
+         "must not begin with a byte order mark"},
         {"{'arch': 'sm_90a', " LAUNCH "," CUDA "}", "$.problem", "is required"},
         {"{'problem': 'gem', 'arch': 'sm_90a', " LAUNCH "," CUDA "}", "$.problem",
          "'gem' is not a problem here; there are: gemm"},
