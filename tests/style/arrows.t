@@ -36,7 +36,7 @@ only cli 'core|evaluator|cli'
 
 knows libmicrohttpd 'microhttpd' 'server/http\.c|server/exchange\.[ch]'
 knows libpq 'libpq' 'core/db/.*'
-knows libcurl 'curl/' 'cli/client\.c|agent/http\.c'
+knows libcurl 'curl/' 'cli/client\.c|agent/fetch\.c'
 knows libseccomp 'seccomp\.h|linux/seccomp' 'evaluator/sandbox[a-z_]*\.c'
 knows CUDA 'cuda|nvrtc|cublas' 'evaluator/cuda/.*'
 

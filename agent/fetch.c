@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/http.h"
+#include "agent/fetch.h"
 
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct http {
+struct fetcher {
     CURLM *multi;
-    struct http_call *calls; /* a list: there are tens */
+    struct fetch_call *calls; /* a list: there are tens */
     size_t running;
 };
 
-struct http_call {
-    struct http_call *next;
+struct fetch_call {
+    struct fetch_call *next;
     CURL *easy;
     struct curl_slist *headers;
     size_t max_bytes, bytes;
     bool too_large, stopped;
     bool (*on_bytes)(void *arg, int status, const char *bytes, size_t n);
-    void (*on_done)(void *arg, const struct http_result *result);
+    void (*on_done)(void *arg, const struct fetch_result *result);
     void *arg;
     char why[CURL_ERROR_SIZE];
 };
 
-struct http *http_new(struct fault *f)
+struct fetcher *fetch_new(struct fault *f)
 {
-    struct http *h = calloc(1, sizeof(*h));
+    struct fetcher *h = calloc(1, sizeof(*h));
     if (h && !curl_global_init(CURL_GLOBAL_DEFAULT))
         h->multi = curl_multi_init();
     if (h && h->multi)
@@ -35,9 +35,9 @@ struct http *http_new(struct fault *f)
     return NULL;
 }
 
-static void destroy(struct http *h, struct http_call *call)
+static void destroy(struct fetcher *h, struct fetch_call *call)
 {
-    for (struct http_call **at = &h->calls; *at; at = &(*at)->next)
+    for (struct fetch_call **at = &h->calls; *at; at = &(*at)->next)
         if (*at == call) {
             *at = call->next;
             break;
@@ -49,7 +49,7 @@ static void destroy(struct http *h, struct http_call *call)
     free(call);
 }
 
-void http_free(struct http *h)
+void fetch_free(struct fetcher *h)
 {
     if (!h)
         return;
@@ -62,7 +62,7 @@ void http_free(struct http *h)
 
 static size_t take(char *bytes, size_t size, size_t n, void *arg)
 {
-    struct http_call *call = arg;
+    struct fetch_call *call = arg;
     long status = 0;
     n *= size;
     call->bytes += n;
@@ -78,7 +78,7 @@ static size_t take(char *bytes, size_t size, size_t n, void *arg)
     return n;
 }
 
-static bool add_headers(struct http_call *call, const char *const *headers)
+static bool add_headers(struct fetch_call *call, const char *const *headers)
 {
     for (; *headers; headers++) {
         struct curl_slist *more = curl_slist_append(call->headers, *headers);
@@ -89,7 +89,7 @@ static bool add_headers(struct http_call *call, const char *const *headers)
     return true;
 }
 
-static bool set_up(struct http_call *call, const struct http_request *r)
+static bool set_up(struct fetch_call *call, const struct fetch_request *r)
 {
     CURL *e = call->easy;
     return !curl_easy_setopt(e, CURLOPT_URL, r->url) &&
@@ -109,9 +109,9 @@ static bool set_up(struct http_call *call, const struct http_request *r)
            !curl_easy_setopt(e, CURLOPT_PRIVATE, call);
 }
 
-struct http_call *http_start(struct http *h, const struct http_request *r, struct fault *f)
+struct fetch_call *fetch_start(struct fetcher *h, const struct fetch_request *r, struct fault *f)
 {
-    struct http_call *call = calloc(1, sizeof(*call));
+    struct fetch_call *call = calloc(1, sizeof(*call));
     if (!call || !(call->easy = curl_easy_init())) {
         free(call);
         fault_set(f, ERR_NO_MEMORY, "cannot start a request: out of memory");
@@ -132,26 +132,26 @@ struct http_call *http_start(struct http *h, const struct http_request *r, struc
     return NULL;
 }
 
-void http_cancel(struct http *h, struct http_call *call)
+void fetch_cancel(struct fetcher *h, struct fetch_call *call)
 {
     destroy(h, call);
 }
 
-static enum http_end end_of(const struct http_call *call, CURLcode code)
+static enum fetch_end end_of(const struct fetch_call *call, CURLcode code)
 {
-    return call->too_large                    ? HTTP_TOO_LARGE
-           : call->stopped                    ? HTTP_STOPPED
-           : code == CURLE_OK                 ? HTTP_DONE
-           : code == CURLE_OPERATION_TIMEDOUT ? HTTP_TIMEOUT
-                                              : HTTP_FAILED;
+    return call->too_large                    ? FETCH_TOO_LARGE
+           : call->stopped                    ? FETCH_STOPPED
+           : code == CURLE_OK                 ? FETCH_DONE
+           : code == CURLE_OPERATION_TIMEDOUT ? FETCH_TIMEOUT
+                                              : FETCH_FAILED;
 }
 
 /* The call is gone before its callback runs, which may start others. */
-static void finish(struct http *h, struct http_call *call, CURLcode code)
+static void finish(struct fetcher *h, struct fetch_call *call, CURLcode code)
 {
-    void (*on_done)(void *, const struct http_result *) = call->on_done;
+    void (*on_done)(void *, const struct fetch_result *) = call->on_done;
     void *arg = call->arg;
-    struct http_result result = {.end = end_of(call, code)};
+    struct fetch_result result = {.end = end_of(call, code)};
     char why[CURL_ERROR_SIZE];
     long status = 0;
     curl_off_t retry = 0;
@@ -160,20 +160,20 @@ static void finish(struct http *h, struct http_call *call, CURLcode code)
     memcpy(why, call->why, sizeof(why));
     result.status = (int)status;
     result.retry_after_s = retry;
-    result.detail = result.end == HTTP_DONE        ? ""
-                    : result.end == HTTP_TOO_LARGE ? "the answer is larger than allowed"
-                    : *why                         ? why
-                                                   : curl_easy_strerror(code);
+    result.detail = result.end == FETCH_DONE        ? ""
+                    : result.end == FETCH_TOO_LARGE ? "the answer is larger than allowed"
+                    : *why                          ? why
+                                                    : curl_easy_strerror(code);
     destroy(h, call);
     on_done(arg, &result);
 }
 
-static void finish_all(struct http *h)
+static void finish_all(struct fetcher *h)
 {
     CURLMsg *message;
     int left;
     while ((message = curl_multi_info_read(h->multi, &left))) {
-        struct http_call *call = NULL;
+        struct fetch_call *call = NULL;
         CURLcode code = message->data.result;
         if (message->msg != CURLMSG_DONE)
             continue;
@@ -182,13 +182,13 @@ static void finish_all(struct http *h)
     }
 }
 
-enum err http_wait(struct http *h, struct pollfd *fds, size_t count, int timeout_ms,
-                   struct fault *f)
+enum err fetch_wait(struct fetcher *h, struct pollfd *fds, size_t count, int timeout_ms,
+                    struct fault *f)
 {
-    struct curl_waitfd extra[HTTP_FDS];
+    struct curl_waitfd extra[FETCH_FDS];
     int running;
-    if (count > HTTP_FDS)
-        return fault_set(f, ERR_INTERNAL, "cannot wait for more than %d descriptors", HTTP_FDS);
+    if (count > FETCH_FDS)
+        return fault_set(f, ERR_INTERNAL, "cannot wait for more than %d descriptors", FETCH_FDS);
     for (size_t i = 0; i < count; i++)
         extra[i] = (struct curl_waitfd){.fd = fds[i].fd, .events = CURL_WAIT_POLLIN};
     CURLMcode code = curl_multi_perform(h->multi, &running);
@@ -204,7 +204,7 @@ enum err http_wait(struct http *h, struct pollfd *fds, size_t count, int timeout
                 : ERR_NONE;
 }
 
-size_t http_running(const struct http *h)
+size_t fetch_running(const struct fetcher *h)
 {
     return h->running;
 }

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "agent/http.h"
+#include "agent/fetch.h"
 
 /* What the server does with the next connection. */
 enum manner { WHOLE, CUT, HANG_UP, SILENT, DRIP, ENDLESS };
@@ -149,7 +149,7 @@ static int stop_server(void **state)
 
 struct call {
     int ended, status;
-    enum http_end end;
+    enum fetch_end end;
     int64_t retry_after_s;
     char detail[256], body[4096];
     size_t bytes, stop_after;
@@ -165,7 +165,7 @@ static bool on_bytes(void *arg, int status, const char *bytes, size_t n)
     return !c->stop_after || c->bytes < c->stop_after;
 }
 
-static void on_done(void *arg, const struct http_result *result)
+static void on_done(void *arg, const struct fetch_result *result)
 {
     struct call *c = arg;
     c->ended++;
@@ -175,31 +175,32 @@ static void on_done(void *arg, const struct http_result *result)
     snprintf(c->detail, sizeof(c->detail), "%s", result->detail);
 }
 
-static struct http_call *start(struct http *h, const char *url, struct call *c, int64_t timeout_s)
+static struct fetch_call *start(struct fetcher *h, const char *url, struct call *c,
+                                int64_t timeout_s)
 {
     static const char *const headers[] = {"Content-Type: application/json", "X-Key: k", NULL};
-    struct http_request r = {.url = url,
-                             .headers = headers,
-                             .body = "{\"a\": 1}",
-                             .body_len = 8,
-                             .timeout_s = timeout_s,
-                             .stall_s = timeout_s,
-                             .max_bytes = 1 << 20,
-                             .on_bytes = on_bytes,
-                             .on_done = on_done,
-                             .arg = c};
+    struct fetch_request r = {.url = url,
+                              .headers = headers,
+                              .body = "{\"a\": 1}",
+                              .body_len = 8,
+                              .timeout_s = timeout_s,
+                              .stall_s = timeout_s,
+                              .max_bytes = 1 << 20,
+                              .on_bytes = on_bytes,
+                              .on_done = on_done,
+                              .arg = c};
     struct fault f = {0};
-    struct http_call *call = http_start(h, &r, &f);
+    struct fetch_call *call = fetch_start(h, &r, &f);
     assert_non_null(call);
     return call;
 }
 
-static void run(struct http *h)
+static void run(struct fetcher *h)
 {
     struct fault f = {0};
-    for (int i = 0; i < 1000 && http_running(h); i++)
-        assert_int_equal(http_wait(h, NULL, 0, 100, &f), ERR_NONE);
-    assert_int_equal(http_running(h), 0);
+    for (int i = 0; i < 1000 && fetch_running(h); i++)
+        assert_int_equal(fetch_wait(h, NULL, 0, 100, &f), ERR_NONE);
+    assert_int_equal(fetch_running(h), 0);
 }
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
@@ -209,53 +210,53 @@ static void every_manner_ends_in_a_clear_state(void **state)
     static const struct {
         const char *name;
         struct behaviour behaviour;
-        enum http_end end;
+        enum fetch_end end;
         int status;
         int64_t retry;
         const char *body;
     } cases[] = {
-        {"normal", {WHOLE, OK "hello"}, HTTP_DONE, 200, 0, "hello"},
+        {"normal", {WHOLE, OK "hello"}, FETCH_DONE, 200, 0, "hello"},
         {"to the end of the connection",
          {WHOLE, "HTTP/1.1 200 OK\r\n\r\nhello"},
-         HTTP_DONE,
+         FETCH_DONE,
          200,
          0,
          "hello"},
         {"chunked",
          {WHOLE,
           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"},
-         HTTP_DONE,
+         FETCH_DONE,
          200,
          0,
          "hello"},
-        {"a slow drip", {DRIP, OK "hello"}, HTTP_DONE, 200, 0, "hello"},
-        {"cut in the middle", {CUT, OK "hel"}, HTTP_FAILED, 200, 0, "hel"},
+        {"a slow drip", {DRIP, OK "hello"}, FETCH_DONE, 200, 0, "hello"},
+        {"cut in the middle", {CUT, OK "hel"}, FETCH_FAILED, 200, 0, "hel"},
         {"cut in a chunk",
          {CUT, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhel"},
-         HTTP_FAILED,
+         FETCH_FAILED,
          200,
          0,
          "hel"},
-        {"hung up on", {HANG_UP, NULL}, HTTP_FAILED, 0, 0, ""},
-        {"no HTTP", {CUT, "SSH-2.0-x\r\n"}, HTTP_FAILED, 0, 0, NULL},
+        {"hung up on", {HANG_UP, NULL}, FETCH_FAILED, 0, 0, ""},
+        {"no HTTP", {CUT, "SSH-2.0-x\r\n"}, FETCH_FAILED, 0, 0, NULL},
         {"429",
          {WHOLE, "HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\n{}"},
-         HTTP_DONE,
+         FETCH_DONE,
          429,
          7,
          "{}"},
-        {"500", {WHOLE, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"}, HTTP_DONE, 500, 0, ""},
+        {"500", {WHOLE, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"}, FETCH_DONE, 500, 0, ""},
         {"a redirect is not followed",
          {WHOLE, "HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"},
-         HTTP_DONE,
+         FETCH_DONE,
          302,
          0,
          ""},
-        {"without end", {ENDLESS, NULL}, HTTP_TOO_LARGE, 200, 0, NULL},
+        {"without end", {ENDLESS, NULL}, FETCH_TOO_LARGE, 200, 0, NULL},
     };
     struct server *s = *state;
     struct fault f = {0};
-    struct http *h = http_new(&f);
+    struct fetcher *h = fetch_new(&f);
     assert_non_null(h);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct call c = {0};
@@ -267,35 +268,35 @@ static void every_manner_ends_in_a_clear_state(void **state)
         assert_int_equal(c.end, cases[i].end);
         assert_int_equal(c.status, cases[i].status);
         assert_int_equal(c.retry_after_s, cases[i].retry);
-        assert_int_equal(c.detail[0] == '\0', c.end == HTTP_DONE);
+        assert_int_equal(c.detail[0] == '\0', c.end == FETCH_DONE);
         if (cases[i].body)
             assert_string_equal(c.body, cases[i].body);
         saw(s, "POST /v1 HTTP/1.1\r\n");
         saw(s, "X-Key: k\r\n");
         saw(s, "\r\n\r\n{\"a\": 1}");
     }
-    http_free(h);
+    fetch_free(h);
 }
 
 static void a_silent_server_costs_its_time(void **state)
 {
     struct server *s = *state;
     struct fault f = {0};
-    struct http *h = http_new(&f);
+    struct fetcher *h = fetch_new(&f);
     struct call c = {0};
     set_manner(s, (struct behaviour){SILENT, NULL});
     start(h, s->url, &c, 1);
     run(h);
-    assert_int_equal(c.end, HTTP_TIMEOUT);
+    assert_int_equal(c.end, FETCH_TIMEOUT);
     assert_int_equal(c.status, 0);
-    http_free(h);
+    fetch_free(h);
 }
 
 static void nobody_there_or_no_trust(void **state)
 {
     struct server *s = *state;
     struct fault f = {0};
-    struct http *h = http_new(&f);
+    struct fetcher *h = fetch_new(&f);
     char url[80];
     struct call none = {0}, plain = {0}, file = {0};
     set_manner(s, (struct behaviour){WHOLE, OK "hello"});
@@ -304,46 +305,46 @@ static void nobody_there_or_no_trust(void **state)
     start(h, url, &plain, 5);
     start(h, "file:///etc/passwd", &file, 5);
     run(h);
-    assert_int_equal(none.end, HTTP_FAILED);
-    assert_int_equal(plain.end, HTTP_FAILED);
-    assert_int_equal(file.end, HTTP_FAILED);
+    assert_int_equal(none.end, FETCH_FAILED);
+    assert_int_equal(plain.end, FETCH_FAILED);
+    assert_int_equal(file.end, FETCH_FAILED);
     assert_int_equal(file.bytes, 0);
-    http_free(h);
+    fetch_free(h);
 }
 
 static void a_call_may_be_ended_from_both_sides(void **state)
 {
     struct server *s = *state;
     struct fault f = {0};
-    struct http *h = http_new(&f);
+    struct fetcher *h = fetch_new(&f);
     struct call stopped = {.stop_after = 1}, cancelled = {0}, left = {0};
     set_manner(s, (struct behaviour){WHOLE, OK "hello"});
     start(h, s->url, &stopped, 5);
     run(h);
-    assert_int_equal(stopped.end, HTTP_STOPPED);
-    http_cancel(h, start(h, s->url, &cancelled, 5));
-    assert_int_equal(http_running(h), 0);
+    assert_int_equal(stopped.end, FETCH_STOPPED);
+    fetch_cancel(h, start(h, s->url, &cancelled, 5));
+    assert_int_equal(fetch_running(h), 0);
     start(h, s->url, &left, 5);
-    http_free(h);
+    fetch_free(h);
     assert_int_equal(cancelled.ended + left.ended, 0);
 }
 
 static void other_descriptors_wake_it(void **state)
 {
     struct fault f = {0};
-    struct http *h = http_new(&f);
+    struct fetcher *h = fetch_new(&f);
     int ends[2];
     (void)state;
     assert_int_equal(pipe(ends), 0);
     struct pollfd fd = {.fd = ends[0], .events = POLLIN};
-    assert_int_equal(http_wait(h, &fd, 1, 0, &f), ERR_NONE);
+    assert_int_equal(fetch_wait(h, &fd, 1, 0, &f), ERR_NONE);
     assert_int_equal(fd.revents, 0);
     assert_int_equal(write(ends[1], "x", 1), 1);
-    assert_int_equal(http_wait(h, &fd, 1, 10000, &f), ERR_NONE);
+    assert_int_equal(fetch_wait(h, &fd, 1, 10000, &f), ERR_NONE);
     assert_int_equal(fd.revents, POLLIN);
     close(ends[0]);
     close(ends[1]);
-    http_free(h);
+    fetch_free(h);
 }
 
 int main(void)
