@@ -283,6 +283,7 @@ static uint32_t small_bits(double v, int exponents, int mantissas, double *value
     uint32_t best = 0, all = 1u << (exponents + mantissas);
     double nearest = 1e9;
     int bias = (1 << (exponents - 1)) - 1;
+    *value = 0;
     for (uint32_t k = 0; k < all; k++) {
         int e = (int)(k >> mantissas), m = (int)(k & ((1u << mantissas) - 1));
         double x =
