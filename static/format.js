@@ -66,3 +66,20 @@ export const problemTitle = (name) =>
     .map((w) => problemTitles[w] || w)
     .join('-');
 export const modelTitle = (c) => (c.condition ? `${c.model} ${c.condition}` : c.model);
+
+// A rule of a problem in words: the paper's (which elements are wrong, and how many may be), or the strict one (a
+// bound on the excess over rounding, one for all outputs or one for each, and how far a part of one may pass it).
+export function ruleText(rule) {
+  if (rule.atol !== undefined) {
+    const many = rule.share ? `; up to ${number(rule.share)} of an output’s elements may be` : '';
+    const wrong = `over ${number(rule.atol)} and over ${number(rule.rtol)} of its value`;
+    return `an element is wrong if its error is ${wrong}${many}`;
+  }
+  const each = typeof rule.excess === 'object' ? Object.entries(rule.excess) : [['', rule.excess]];
+  const bounds = each.map(([output, most]) => `${output ? `${output} ` : ''}at most ${number(most)}`).join(', ');
+  return `excess over rounding: ${bounds}${rule.parts ? `; in a tile or row ${number(rule.parts)} times that` : ''}`;
+}
+
+// One way to draw the inputs, in words.
+export const inputsText = (d) =>
+  `${d.name}${d.exact ? ', to the last bit' : ''}${d.slack ? `, with bounds ${number(d.slack)} times as wide` : ''}`;

@@ -2,7 +2,7 @@
 // A problem: what to compute, on which shapes, how it is judged, against what, and how to begin.
 import { useData } from '../api.js';
 import { evaluate } from '../expr.js';
-import { bytes, number, problemTitle } from '../format.js';
+import { bytes, inputsText, number, problemTitle, ruleText } from '../format.js';
 import { link, useTitle } from '../router.js';
 import { Badge, Facts, html, Load, Section, Table } from '../ui.js';
 
@@ -36,27 +36,18 @@ function Tensors({ problem: p }) {
 }
 
 const ruleNames = { paper: 'To pass (the paper’s rule)', strict: 'Without the flag “loose”' };
-const ruleText = (rule) =>
-  rule.atol !== undefined
-    ? `an element is wrong if its error is over ${number(rule.atol)} and over ${number(rule.rtol)} of its value`
-    : Object.entries(rule)
-        .map(([k, v]) => `${k} at most ${number(v)}`)
-        .join(', ');
-
 function Rules({ problem: p, baseline }) {
   return html`<${Section} title="How it is judged"><${Facts} rows=${[
     ...Object.entries(p.rules || {}).map(([name, rule]) => [
       ruleNames[name] || name,
       ruleText(rule),
     ]),
-    ['Inputs', (p.distributions || []).map((d) => `${d.name}${d.exact ? ', to the last bit' : ''}`).join('; ')],
+    ['Inputs', (p.distributions || []).map(inputsText).join('; ')],
     ['Work', html`<code>${p.flops}</code> FLOP`],
     ['Least traffic', html`<code>${p.bytes}</code> bytes`],
     [
       'Baseline',
-      baseline
-        ? `${baseline.name} ${baseline.version || ''}`
-        : 'the vendor’s library: cuBLAS for gemm, cuDNN for attention',
+      baseline ? `${baseline.name} ${baseline.version || ''}` : 'the vendor’s library; not measured here yet',
     ],
   ]} /><//>`;
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { eventReader } from '../../static/api.js';
 import { evaluate } from '../../static/expr.js';
-import { deviceTitle, DASH, number, problemTitle, share, times } from '../../static/format.js';
+import { deviceTitle, DASH, inputsText, number, problemTitle, ruleText, share, times } from '../../static/format.js';
 import { diffLines } from '../../static/lines.js';
 import { bestExecuted, mergeCells, rankRows } from '../../static/results.js';
 import { csvOf } from '../../static/ui.js';
@@ -19,6 +19,16 @@ function test(name, work) {
     console.log(`not ok ${count} - ${name}\n${String(e.stack).replace(/^/gm, '# ')}`);
   }
 }
+
+test('rules of a problem are told in words, one bound or one for each output', () => {
+  assert.equal(ruleText({ atol: 0.01, rtol: 0.02 }), 'an element is wrong if its error is over 0.01 and over 0.02 of its value');
+  assert.match(ruleText({ atol: 0.01, rtol: 0.01, share: 1e-6 }), /; up to .* of an output’s elements may be$/);
+  assert.equal(ruleText({ excess: 0.0004 }), `excess over rounding: at most ${number(0.0004)}`);
+  assert.equal(ruleText({ excess: { O: 0.5, LSE: 0.25 }, parts: 16 }),
+    'excess over rounding: O at most 0.5, LSE at most 0.25; in a tile or row 16 times that');
+  assert.equal(inputsText({ name: 'integers', exact: true }), 'integers, to the last bit');
+  assert.equal(inputsText({ name: 'spiky', slack: 10 }), 'spiky, with bounds 10 times as wide');
+});
 
 test('per cent has exact quarters to even, as the paper prints them', () => {
   assert.deepEqual([3 / 48, 39 / 48, 54 / 96, 57 / 96, 1, 0].map(share), ['6.2 %', '81.2 %', '56.2 %', '59.4 %', '100.0 %', '0.0 %']);
