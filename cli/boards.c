@@ -88,6 +88,8 @@ int cmd_board(int argc, char **argv)
         {"arch", 'a', "NAME", "PTXBENCH_ARCH", "the architecture"},
         {"device", 'd', "NAME", NULL, "only results of this device model"},
         {"limit", 'n', "N", NULL, "how many, 1 to 1000"},
+        {"epoch", 'e', "N", NULL, "of that version of the evaluator; the newest otherwise"},
+        {"baseline", 'b', "NAME", NULL, "speedups over this one; the vendor's own otherwise"},
     };
     static const struct board b = {
         {"board", "", "Shows the leaderboard of a problem.", rows, COUNT_OF(rows), 0, 0, NULL},
@@ -95,7 +97,8 @@ int cmd_board(int argc, char **argv)
         {{"rank", "rank", 0}, {"speedup", "speedup.value", 3}, {"95 %", "speedup.ci95", 3},
          {"us", "candidate_us", 2}, {"tensor", "target.tensor_share", 2},
          {"instructions", "thread_instructions", 0}, {"label", "label", 0}, {"method", "method", 0},
-         {"owner", "owner", 0}, {"flags", "flags", 0}, {"device", "device_model", 0}, {"id", "id", 0}}};
+         {"tries", "attempts", 0}, {"owner", "owner", 0}, {"flags", "flags", 0},
+         {"device", "device_model", 0}, {"id", "id", 0}}};
     return run(&b, argc, argv);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Commands about one submission that the service has: show, watch, cancel, rerun; and list. */
+ * Commands about one submission that the service has: show, watch, cancel, rerun, hide, unhide. */
 #include <errno.h>
 #include <string.h>
 
@@ -170,4 +170,48 @@ int cmd_rerun(int argc, char **argv)
         "rerun", "ID", "Evaluates a submission again; earlier results stay.", common_rows, COMMON_ROWS, 1,
         1, NULL};
     return act(&u, argc, argv, "/rerun");
+}
+
+enum { REASON = COMMON_ROWS, HIDE_ROWS };
+
+int cmd_hide(int argc, char **argv)
+{
+    static const struct option_row rows[HIDE_ROWS] = {
+        CLIENT_ROWS,
+        [JSON] = COMMON,
+        [REASON] = {"reason", 'r', "TEXT", NULL, "why; everybody can read it on the board"},
+    };
+    static const struct usage u = {
+        "hide", "ID", "Takes a submission off the boards; needs a token with the scope admin.", rows,
+        HIDE_ROWS, 1, 1, NULL};
+    const char *values[HIDE_ROWS];
+    struct client c = {0};
+    struct fault f = {0};
+    struct buf tail;
+    json_t *answer = NULL;
+    int code, operand = options_read(&u, argc, argv, values, &code);
+    if (operand < 0)
+        return code;
+    if (!values[REASON] || !*values[REASON]) {
+        fputs("ptxbench hide: --reason TEXT must say why\ntry: ptxbench hide --help\n", stderr);
+        return CLI_USAGE;
+    }
+    buf_init(&tail, 4 * KIB);
+    buf_adds(&tail, "/hide");
+    path_query(&tail, "reason", values[REASON]);
+    enum err e = client_open(&c, values, &f);
+    if (!e && tail.failed)
+        e = fault_set(&f, ERR_BAD_PARAMETER, "the reason is too long");
+    if (!e)
+        e = ask(&c, "POST", argv[operand], tail.data, &answer, &f);
+    buf_release(&tail);
+    return finish("hide", &c, e, answer, values[JSON], false, &f);
+}
+
+int cmd_unhide(int argc, char **argv)
+{
+    static const struct usage u = {
+        "unhide", "ID", "Puts a submission that was hidden back; needs a token with the scope admin.",
+        common_rows, COMMON_ROWS, 1, 1, NULL};
+    return act(&u, argc, argv, "/unhide");
 }

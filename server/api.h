@@ -13,7 +13,7 @@ handler_fn submissions_list, submission_get;
 /* api_artefacts.c */
 handler_fn submission_source, submission_ptx, submission_cubin, submission_log, submission_report;
 /* api_actions.c */
-handler_fn submission_cancel, submission_rerun;
+handler_fn submission_cancel, submission_rerun, submission_hide, submission_unhide;
 /* api_events.c */
 handler_fn submission_events;
 /* api_catalog.c */

@@ -84,37 +84,59 @@ static void add_row(struct buf *b, const json_t *item)
              : json_is_false(target) ? "not executed"
                                      : "unknown");
     add_text(b, text_of(item, "device_model"));
-    buf_adds(b, "</td></tr>\n");
+    buf_adds(b, "</td>");
+    add_number(b, json_object_get(item, "attempts"), 0);
+    buf_adds(b, "</tr>\n");
 }
 
-static void add_page(struct buf *b, const struct registry *all, const struct board_filter *q,
-                     const json_t *items)
+/* What an operator took off the board, and why. */
+static void add_hidden(struct buf *b, const json_t *hidden)
 {
     size_t i;
     const json_t *item;
+    if (!json_array_size(hidden))
+        return;
+    buf_adds(b, "<h2>Taken off</h2>\n<ul>\n");
+    json_array_foreach(hidden, i, item)
+    {
+        const char *label = text_of(item, "label");
+        buf_addf(b, "<li><a href=\"/submissions/%s\">", text_of(item, "id"));
+        add_text(b, *label ? label : text_of(item, "id"));
+        buf_adds(b, "</a>: ");
+        add_text(b, text_of(item, "reason"));
+        buf_adds(b, "</li>\n");
+    }
+    buf_adds(b, "</ul>\n");
+}
+
+static void add_page(struct buf *b, const struct registry *all, const struct board_filter *q,
+                     const json_t *board)
+{
+    size_t i;
+    const json_t *item, *items = json_object_get(board, "items");
+    const char *baseline = text_of(board, "baseline");
     buf_adds(b,
              "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
              "<title>PTXBench board</title><link rel=\"stylesheet\" href=\"/style.css\"></head>\n"
              "<body><header><a class=\"brand\" href=\"/\">PTXBench</a></header><main>\n<h1>");
     add_text(b, q->problem);
-    buf_addf(b,
-             " %s on %s</h1>\n<p>Speedup over the vendor's library on the same device: 1.0 is as "
-             "fast.</p>\n",
-             q->workload, q->arch);
+    buf_addf(b, " %s on %s</h1>\n<p>Speedup over %s on the same device: 1.0 is as fast.</p>\n",
+             q->workload, q->arch, *baseline ? baseline : "the vendor's library");
     add_links(b, all);
     if (json_array_size(items)) {
         buf_adds(
-            b,
-            "<div class=\"scroll\"><table><thead><tr><th class=\"number\">Rank</th><th>Who</th>"
-            "<th>Method</th><th>Owner</th><th class=\"number\">Speedup</th>"
-            "<th class=\"number\">µs</th><th>Target instructions</th><th>Device</th></tr></thead>"
-            "<tbody>\n");
+            b, "<div class=\"scroll\"><table><thead><tr><th class=\"number\">Rank</th><th>Who</th>"
+               "<th>Method</th><th>Owner</th><th class=\"number\">Speedup</th>"
+               "<th class=\"number\">µs</th><th>Target instructions</th><th>Device</th><th "
+               "class=\"number\">Tries</th></tr></thead>"
+               "<tbody>\n");
         json_array_foreach(items, i, item) add_row(b, item);
         buf_adds(b, "</tbody></table></div>\n");
     } else {
         buf_adds(b, "<p>No entry yet.</p>\n");
     }
+    add_hidden(b, json_object_get(board, "hidden"));
     buf_adds(b, "<p><a href=\"/v1\">API</a></p></main></body></html>\n");
 }
 
@@ -127,6 +149,6 @@ enum err board_html_get(struct request *r)
         return e;
     struct buf b;
     buf_init(&b, PAGE_BYTES);
-    add_page(&b, &r->service->registry, &q, json_object_get(document, "items"));
-    return answer_tag(r, answer_buf(r, 200, "text/html; charset=utf-8", &b));
+    add_page(&b, &r->service->registry, &q, document);
+    return answer_buf(r, 200, "text/html; charset=utf-8", &b);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics over the turns of models: published and local cells by the same rules.
+// Metrics over the turns of models: published and local cells by the same rules. Answers are
+// cached: cells change with an import, of which the hub hears, and when turns are written, which
+// shows at the next event of any submission or after the cache's own short life.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "core/db/turns.h"
 #include "core/turn_metrics.h"
 #include "server/api.h"
-#include "server/cache.h"
 #include "server/csv.h"
 
 enum { TURNS_MOST = 1000, LIMITS_MOST = 8, CELLS_DEFAULT = 16, CELLS_MOST = 64, LIMITS_TEXT = 64 };
@@ -116,18 +117,6 @@ static enum err answer_cells(struct request *r, json_t *document, const char *li
     return e;
 }
 
-/* Cells change with an import, of which the hub hears, and when turns are written: that shows at the
- * next event of any submission, or after the cache's own short life. */
-static enum err cached(struct request *r, handler_fn *read)
-{
-    if (cache_answer(r))
-        return answer_tag(r, ERR_NONE);
-    enum err e = read(r);
-    if (!e)
-        cache_keep(r);
-    return answer_tag(r, e);
-}
-
 static enum err read_correctness(struct request *r)
 {
     char limits[LIMITS_TEXT];
@@ -144,7 +133,7 @@ static enum err read_correctness(struct request *r)
 
 enum err turn_correctness_get(struct request *r)
 {
-    return cached(r, read_correctness);
+    return read_correctness(r);
 }
 
 static enum err read_fast_p(struct request *r)
@@ -172,7 +161,7 @@ static enum err read_fast_p(struct request *r)
 
 enum err fast_p_get(struct request *r)
 {
-    return cached(r, read_fast_p);
+    return read_fast_p(r);
 }
 
 static enum err read_transitions(struct request *r)
@@ -192,5 +181,5 @@ static enum err read_transitions(struct request *r)
 
 enum err transitions_get(struct request *r)
 {
-    return cached(r, read_transitions);
+    return read_transitions(r);
 }

@@ -16,8 +16,14 @@ enum err auth_check(struct request *r)
         if (e)
             return e;
     }
-    if (r->route->need != NEED_SUBMIT || r->who.submit || r->who.admin || (anonymous && r->local))
+    bool admin = r->route->need == NEED_ADMIN;
+    if (r->route->need == NEED_NOTHING || r->who.admin)
         return ERR_NONE;
+    if (!admin && (r->who.submit || (anonymous && r->local)))
+        return ERR_NONE;
+    if (admin)
+        return fault_set(&r->fault, anonymous ? ERR_UNAUTHORIZED : ERR_FORBIDDEN,
+                         "this takes a token with the scope 'admin'");
     if (anonymous)
         return fault_set(&r->fault, ERR_UNAUTHORIZED,
                          "without a token only clients on this machine may submit");

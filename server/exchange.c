@@ -9,7 +9,9 @@
 
 #include "core/log.h"
 #include "core/util.h"
+#include "server/cache.h"
 #include "server/door.h"
+#include "server/hub.h"
 #include "server/metrics.h"
 #include "server/pool.h"
 #include "server/routes.h"
@@ -273,6 +275,15 @@ static enum MHD_Result hand_over(struct exchange *x)
     return MHD_YES;
 }
 
+/* Is there a kept answer? A token, were it a bad one, goes the long way. */
+static bool answer_kept(struct request *r)
+{
+    if (!r->route->cached || r->headers.authorization)
+        return false;
+    r->ticket = hub_ticket(r->service->hub);
+    return cache_answer(r);
+}
+
 /* The request is complete. */
 static enum MHD_Result handle(struct exchange *x)
 {
@@ -291,7 +302,7 @@ static enum MHD_Result handle(struct exchange *x)
         enum err e = r->route->handler(r);
         return e ? send_problem(x, e) : send_answer(x);
     }
-    return hand_over(x);
+    return answer_kept(r) ? send_answer(x) : hand_over(x);
 }
 
 enum MHD_Result exchange_access(struct exchange *x, const char *method, const char *data,

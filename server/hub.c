@@ -46,6 +46,11 @@ static void wake(void *arg)
 
 /* ---- parked requests ---- */
 
+bool hub_listens(struct hub *h)
+{
+    return atomic_load(&h->listening);
+}
+
 uint64_t hub_ticket(struct hub *h)
 {
     pthread_mutex_lock(&h->lock);

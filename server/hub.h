@@ -22,6 +22,8 @@ void hub_stop(struct hub *h);
 /* Where the hub stands in what it hears. A request notes it before it reads the tables, so that
  * what is said between its reading and its parking is not lost. */
 uint64_t hub_ticket(struct hub *h);
+/* Does the hub hear what happens? Costs no lock. */
+bool hub_listens(struct hub *h);
 /* Takes a request that asked for it (request_park) and queues it again when its topic moves, when
  * its time for a look has come, or when its wait is over. */
 void hub_park(struct hub *h, struct request *r);

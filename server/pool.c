@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "server/auth.h"
+#include "server/cache.h"
 #include "server/compress.h"
 #include "server/hub.h"
 #include "server/routes.h"
@@ -123,6 +124,8 @@ static enum err step(struct request *r)
     if (again)
         return again(r);
     enum err e = r->route->without_db ? ERR_NONE : auth_check(r);
+    if (!e && r->route->cached && cache_answer(r)) /* somebody was faster */
+        return ERR_NONE;
     return e ? e : r->route->handler(r);
 }
 
@@ -146,7 +149,7 @@ static void serve(struct pool *p, struct link *l, struct request *r)
     if (e)
         answer_problem(r, e);
     else if (!r->again)
-        compress_answer(r);
+        (r->route->cached ? cache_finish : compress_answer)(r);
     finished(p);
     if (!e && r->again)
         hub_park(p->service->hub, r);

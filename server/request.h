@@ -68,6 +68,7 @@ struct request {
     struct fault fault;
     struct faults faults;
     struct response out;
+    bool from_cache; /* `out` is a kept answer, finished */
 
     /* Parking: see request_park. */
     handler_fn *again;

@@ -10,6 +10,7 @@
 enum need {
     NEED_NOTHING,
     NEED_SUBMIT, /* scope submit, or an anonymous caller on this machine */
+    NEED_ADMIN,  /* scope admin */
 };
 
 struct route {
@@ -18,6 +19,7 @@ struct route {
     handler_fn *handler;
     enum need need;
     bool on_spot;      /* runs on the HTTP thread: no SQL, microseconds, no token looked at */
+    bool cached;       /* public, changes with events only: one answer serves many (cache.h) */
     bool without_db;   /* runs even while the database is away: r->db is NULL then */
     size_t body;       /* most bytes of a body; 0: takes none */
     const char *query; /* names of its query parameters, separated by spaces */

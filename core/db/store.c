@@ -115,6 +115,13 @@ enum err store_submission_rerun(struct db *db, const char *id, int64_t viewer, i
                    DB_ARGS(db_text(id), db_int(viewer), db_int(queued_limit)), out, f);
 }
 
+enum err store_submission_hide(struct db *db, const char *id, int64_t viewer, const char *reason,
+                               json_t **out, struct fault *f)
+{
+    return db_json(db, STMT_SUBMISSION_HIDE, DB_ARGS(db_text(id), db_int(viewer), db_text(reason)),
+                   out, f);
+}
+
 enum err store_submission_list(struct db *db, const struct submission_filter *q, int64_t viewer,
                                json_t **out, struct fault *f)
 {
@@ -162,15 +169,20 @@ enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t
 
 /* ---- boards and operation ---- */
 
+#define BOARD_ARGS(q)                                                                              \
+    db_text((q)->problem), db_text((q)->workload), db_text((q)->arch), db_text((q)->device_model), \
+        db_int((q)->epoch), db_text((q)->baseline), db_int((q)->limit)
+
 enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out,
                            struct fault *f)
 {
-    enum err e = db_json(db, STMT_LEADERBOARD,
-                         DB_ARGS(db_text(q->problem), db_text(q->workload), db_text(q->arch),
-                                 db_text(q->device_model), db_int(q->epoch), db_int(q->limit)),
-                         out, f);
-    name_flags_of_items(*out);
-    return e;
+    return db_json(db, STMT_LEADERBOARD, DB_ARGS(BOARD_ARGS(q)), out, f);
+}
+
+enum err store_board_text(struct db *db, const struct board_filter *q, struct buf *out,
+                          struct fault *f)
+{
+    return db_read_bytes(db, STMT_LEADERBOARD, DB_ARGS(BOARD_ARGS(q)), out, f);
 }
 
 enum err store_queue(struct db *db, json_t **out, struct fault *f)

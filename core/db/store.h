@@ -70,6 +70,10 @@ enum err store_submission_cancel(struct db *db, const char *id, int64_t viewer, 
  * ERR_QUOTA. */
 enum err store_submission_rerun(struct db *db, const char *id, int64_t viewer, int queued_limit,
                                 json_t **out, struct fault *f);
+/* Takes a submission off the boards for a reason that everybody may read; NULL puts it back. {"id",
+ * "state", "rev", "hidden"}. */
+enum err store_submission_hide(struct db *db, const char *id, int64_t viewer, const char *reason,
+                               json_t **out, struct fault *f);
 
 struct submission_filter {
     const char *problem, *arch, *device, *state, *verdict, *label; /* NULL: any */
@@ -97,16 +101,21 @@ enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t
 
 struct board_filter {
     const char *problem, *workload, *arch; /* required */
-    const char *device_model;              /* NULL: any; "gpu": any but ptxvm; "h200": a word of it */
-    int64_t epoch;                         /* 0: newest that has entries */
-    int limit;                             /* 1 to 1000 */
+    const char *device_model; /* NULL: any; "gpu": any but ptxvm; "h200": a word of it */
+    int64_t epoch;            /* 0: newest that has entries */
+    const char *baseline;     /* NULL: the vendor's own if it was ever there */
+    int limit;                /* 1 to 1000 */
 };
 
-/* {"epoch","items":[{"rank"|null,"id","label","method","owner","speedup","candidate_us","flags",
- *  "target","thread_instructions","device_model","attempts","language","created_at"}]} from the one
- * view ranked_submissions. Untimed entries come last, fewest executed thread instructions first. */
+/* {"epoch","epochs","baseline","baselines","hidden":[{"id","label","method","owner","reason",
+ *  "hidden_at"}],"items":[{"rank"|null,"attempts","id","label","method","owner","speedup",
+ *  "candidate_us","baseline","flags","target","thread_instructions","device_model","language",
+ *  "source_sha256","created_at"}]}. Untimed entries come last, fewest executed thread instructions
+ * first. store_board_text: the same as the database writes it, appended to `out`. */
 enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out,
                            struct fault *f);
+enum err store_board_text(struct db *db, const struct board_filter *q, struct buf *out,
+                          struct fault *f);
 
 /* {"lanes":[{"name","queued","running","oldest_age_s","workers","healthy","state":"served|paused",
  *  "seconds_per_job"}]}. */

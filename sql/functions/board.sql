@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The board. ranked_submissions is the only place that says who is on it and in which order; every reader
--- (API, page, export) goes through it.
+-- Reading the boards that board_keep.sql keeps.
 
 -- Ranks of a board, best first: an entry shares the rank of the first of its band iff the 95 % interval of
 -- their difference covers 0. Differences of logarithms, since an interval is one of ratios; half widths of
@@ -34,89 +33,115 @@ CREATE OR REPLACE FUNCTION is_device(p_model text, p_wanted text) RETURNS boolea
         OR lower(p_wanted) = ANY (string_to_array(lower(p_model), ' '))
 $$;
 
--- An entry is what one owner calls by one label and method; sources without a label stand for themselves.
--- Its best submission shows. `attempts` counts all its judged submissions of that problem, workload and
--- architecture, passed or not: best of N is not the same as one try. Untimed results (speedup null, such as
--- those of the CPU) are listed after the timed ones, fewest executed thread instructions first, unranked.
--- Speedups over different baselines are never ranked against each other.
-CREATE OR REPLACE VIEW ranked_submissions AS
-WITH judged AS (
-    SELECT s.id, s.owner_id, s.problem, s.workload, s.arch, s.language, s.label, s.method, s.source_sha,
-           s.created_at, r.verdict, r.flags, r.speedup, r.ci_lo, r.ci_hi, r.cand_us, r.base_us, r.base_name,
-           r.base_version, r.inst, r.tensor_share, r.thread_instructions, r.device_model, r.epoch,
-           coalesce(s.label, encode(s.source_sha, 'hex')) AS entry, coalesce(s.method, '') AS by_method
-      FROM submissions s
-      JOIN results r ON r.evaluation_id = s.decisive_id
-     WHERE s.mode = 'rank' AND s.visibility = 'public'),
-counted AS (
-    SELECT *, count(*) OVER (PARTITION BY problem, workload, arch, owner_id, entry, by_method) AS attempts
-      FROM judged),
-best AS (
-    SELECT DISTINCT ON (problem, workload, arch, device_model, epoch, base_name, owner_id, entry, by_method) *
-      FROM counted
-     WHERE verdict = 'PASSED'
-     ORDER BY problem, workload, arch, device_model, epoch, base_name, owner_id, entry, by_method,
-              speedup DESC NULLS LAST, thread_instructions, id)
-SELECT *,
-       CASE WHEN speedup IS NOT NULL THEN
-           band_rank(speedup, ci_lo, ci_hi) OVER (PARTITION BY problem, workload, arch, device_model, epoch,
-                                                               base_name
-                                                  ORDER BY speedup DESC NULLS LAST, id
-                                                  ROWS UNBOUNDED PRECEDING) END AS rank
-  FROM best;
+-- Entries of a board, best first, with their ranks; reads no more than it gives.
+CREATE OR REPLACE FUNCTION board_page(p_board bigint, p_limit int)
+RETURNS TABLE (rank bigint, speedup float8, thread_instructions bigint, submission_id uuid, attempts int, item text)
+LANGUAGE sql STABLE ROWS 100 AS $$
+    SELECT CASE WHEN e.speedup IS NOT NULL THEN
+               band_rank(e.speedup, e.ci_lo, e.ci_hi) OVER (
+                   ORDER BY e.speedup DESC NULLS LAST, e.thread_instructions, e.submission_id
+                   ROWS UNBOUNDED PRECEDING) END,
+           e.speedup, e.thread_instructions, e.submission_id, e.attempts, e.item
+      FROM (SELECT * FROM board_entries x WHERE x.board_id = p_board
+             ORDER BY x.speedup DESC NULLS LAST, x.thread_instructions, x.submission_id LIMIT p_limit) e
+$$;
 
-CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch text, p_device_model text,
-                                       p_epoch int, p_limit int)
-RETURNS jsonb LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
-DECLARE
-    v_epoch int := nullif(p_epoch, 0);
-    v_base text;
+-- What an operator took off, newest first.
+CREATE OR REPLACE FUNCTION board_hidden(p_problem text, p_workload text, p_arch text) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF v_epoch IS NULL THEN
-        SELECT max(b.epoch) INTO v_epoch FROM ranked_submissions b
-         WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
-           AND is_device(b.device_model, p_device_model);
-    END IF;
-    -- One board, one baseline: the vendor's own, unless only one put together of its parts was ever there.
-    SELECT b.base_name INTO v_base FROM ranked_submissions b
-     WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch AND b.epoch = v_epoch
-       AND is_device(b.device_model, p_device_model) AND b.base_name IS NOT NULL
-     ORDER BY b.base_name LIKE '%(composed)', b.base_name LIMIT 1;
-    RETURN jsonb_build_object('epoch', v_epoch, 'items', (
-        SELECT coalesce(jsonb_agg(x.item ORDER BY x.n), '[]')
-          FROM (SELECT row_number() OVER board AS n,
-                       jsonb_build_object(
-                           'rank', b.rank, 'id', b.id, 'label', b.label, 'method', b.method, 'owner', o.name,
-                           'speedup', speedup_json(b.speedup, b.ci_lo, b.ci_hi), 'candidate_us', b.cand_us,
-                           'baseline', CASE WHEN b.base_name IS NOT NULL THEN jsonb_build_object(
-                               'name', b.base_name, 'version', b.base_version, 'us', b.base_us) END,
-                           'flag_bits', b.flags,
-                           'target', jsonb_build_object('executed', b.inst, 'tensor_share', b.tensor_share),
-                           'thread_instructions', b.thread_instructions, 'device_model', b.device_model,
-                           'attempts', b.attempts, 'language', b.language,
-                           'source_sha256', encode(b.source_sha, 'hex'),
-                           'created_at', iso8601(b.created_at)) AS item
-                  FROM ranked_submissions b JOIN owners o ON o.id = b.owner_id
-                 WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
-                   AND b.epoch = v_epoch AND is_device(b.device_model, p_device_model)
-                   AND (b.base_name = v_base OR b.base_name IS NULL)
-                WINDOW board AS (ORDER BY b.speedup DESC NULLS LAST, b.thread_instructions, b.id)
-                 ORDER BY n LIMIT p_limit) x));
+    RETURN (SELECT coalesce(json_agg(json_build_object(
+               'id', x.id, 'label', x.label, 'method', x.method, 'owner', x.name, 'reason', x.reason,
+               'hidden_at', iso8601(x.hidden_at)) ORDER BY x.hidden_at DESC, x.id), '[]')
+      FROM (SELECT s.id, s.label, s.method, o.name, h.reason, h.hidden_at
+              FROM hidden_submissions h
+              JOIN submissions s ON s.id = h.submission_id
+              JOIN owners o ON o.id = s.owner_id
+             WHERE s.problem = p_problem AND s.workload = p_workload AND s.arch = p_arch
+               AND s.mode = 'rank' AND s.visibility = 'public'
+             ORDER BY h.hidden_at DESC, s.id LIMIT 100) x);
 END $$;
 
--- Rank of a submission on its own board; NULL if it is not the one that stands for its entry.
-CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE SET work_mem = '32MB' AS $$
-DECLARE
-    v record;
+-- {"reason", "hidden_at"}, or NULL.
+CREATE OR REPLACE FUNCTION submission_hidden_json(p_id uuid) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    SELECT s.problem, s.workload, s.arch, r.device_model, r.epoch, r.base_name INTO v
-      FROM submissions s JOIN results r ON r.evaluation_id = s.decisive_id
-     WHERE s.id = p_id AND r.speedup IS NOT NULL;
+    RETURN (SELECT jsonb_build_object('reason', h.reason, 'hidden_at', iso8601(h.hidden_at))
+              FROM hidden_submissions h WHERE h.submission_id = p_id);
+END $$;
+
+-- One board of each device model that is asked for, together: of one epoch (the newest unless told) and one
+-- baseline (unless told the vendor's own, or one put together of its parts if there is no other). JSON as text,
+-- with rank and attempts set before what each entry says of itself.
+CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch text, p_device_model text,
+                                       p_epoch int, p_baseline text, p_limit int)
+RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_boards boards[] := ARRAY(
+        SELECT b FROM boards b
+         WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
+           AND is_device(b.device_model, p_device_model)
+           AND EXISTS (SELECT FROM board_entries e WHERE e.board_id = b.id));
+    v_epoch int := nullif(p_epoch, 0);
+    v_base text := p_baseline;
+BEGIN
+    IF v_epoch IS NULL THEN
+        v_epoch := (SELECT max(b.epoch) FROM unnest(v_boards) b);
+    END IF;
+    IF v_base IS NULL THEN
+        v_base := (SELECT b.baseline FROM unnest(v_boards) b WHERE b.epoch = v_epoch AND b.baseline <> ''
+                    ORDER BY b.baseline LIKE '%(composed)', b.baseline LIMIT 1);
+    END IF;
+    RETURN format('{"epoch":%s,"epochs":%s,"baseline":%s,"baselines":%s,"hidden":%s,"items":[%s]}',
+        coalesce(v_epoch::text, 'null'),
+        (SELECT coalesce(json_agg(DISTINCT b.epoch), '[]') FROM unnest(v_boards) b),
+        coalesce(to_json(v_base)::text, 'null'),
+        (SELECT coalesce(json_agg(DISTINCT b.baseline), '[]') FROM unnest(v_boards) b
+          WHERE b.epoch = v_epoch AND b.baseline <> ''),
+        board_hidden(p_problem, p_workload, p_arch),
+        (SELECT string_agg('{"rank":' || coalesce(x.rank::text, 'null') || ',"attempts":' || x.attempts || ','
+                           || substr(x.item, 2), ',' ORDER BY x.speedup DESC NULLS LAST, x.thread_instructions,
+                                                              x.submission_id)
+           FROM (SELECT e.*
+                   FROM unnest(v_boards) b CROSS JOIN LATERAL board_page(b.id, p_limit) e
+                  WHERE b.epoch = v_epoch AND (b.baseline = v_base OR b.baseline = '')
+                  ORDER BY e.speedup DESC NULLS LAST, e.thread_instructions, e.submission_id LIMIT p_limit) x));
+END $$;
+
+-- Rank of a submission on its own board; NULL if it is not the one that stands for its entry there.
+CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v board_entries;
+BEGIN
+    SELECT e.* INTO v FROM board_entries e JOIN boards b ON b.id = e.board_id
+     WHERE e.submission_id = p_id AND e.speedup IS NOT NULL ORDER BY b.epoch DESC, b.baseline LIMIT 1;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    RETURN (SELECT b.rank FROM ranked_submissions b
-             WHERE b.problem = v.problem AND b.workload = v.workload AND b.arch = v.arch
-               AND b.device_model = v.device_model AND b.epoch = v.epoch
-               AND b.base_name IS NOT DISTINCT FROM v.base_name AND b.id = p_id);
+    RETURN (SELECT band_rank(x.speedup, x.ci_lo, x.ci_hi ORDER BY x.speedup DESC, x.thread_instructions, x.submission_id)
+              FROM board_entries x
+             WHERE x.board_id = v.board_id AND x.speedup >= v.speedup
+               AND (x.speedup > v.speedup
+                    OR (coalesce(x.thread_instructions, 9223372036854775807), x.submission_id)
+                    <= (coalesce(v.thread_instructions, 9223372036854775807), v.submission_id)));
+END $$;
+
+-- Takes a submission off the boards for a reason that everybody may read, or puts it back (reason NULL). NULL:
+-- there is no such submission.
+CREATE OR REPLACE FUNCTION submission_hide(p_id uuid, p_viewer bigint, p_reason text) RETURNS jsonb
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM submissions s WHERE s.id = p_id FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    IF p_reason IS NULL THEN
+        DELETE FROM hidden_submissions h WHERE h.submission_id = p_id;
+    ELSE
+        INSERT INTO hidden_submissions (submission_id, reason) VALUES (p_id, p_reason)
+        ON CONFLICT (submission_id) DO UPDATE SET reason = p_reason;
+    END IF;
+    INSERT INTO audit (owner_id, action, subject)
+    VALUES (nullif(p_viewer, -1), CASE WHEN p_reason IS NULL THEN 'unhide' ELSE 'hide' END, p_id::text);
+    PERFORM pg_notify('submission_event', p_id::text);
+    RETURN submission_rev(p_id, -1) || jsonb_build_object('hidden', submission_hidden_json(p_id));
 END $$;

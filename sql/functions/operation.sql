@@ -184,7 +184,9 @@ BEGIN
     SELECT 'events numbered past their submission''s rev', count(*)
       FROM events e JOIN submissions s ON s.id = e.topic WHERE e.seq > s.rev
     UNION ALL
-    SELECT 'counts of turns that are not those of the turns', count(*) FROM turn_counts_check();
+    SELECT 'counts of turns that are not those of the turns', count(*) FROM turn_counts_check()
+    UNION ALL
+    SELECT 'entries of boards that are not those of the results', count(*) FROM board_check();
 END $$;
 
 CREATE OR REPLACE FUNCTION fsck() RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
@@ -194,6 +196,7 @@ BEGIN
             'blobs', (SELECT count(*) FROM blobs), 'submissions', (SELECT count(*) FROM submissions),
             'evaluations', (SELECT count(*) FROM evaluations), 'results', (SELECT count(*) FROM results),
             'jobs', (SELECT count(*) FROM jobs), 'events', (SELECT count(*) FROM events),
-            'turns', (SELECT count(*) FROM turns)),
+            'turns', (SELECT count(*) FROM turns),
+            'board_entries', (SELECT count(*) FROM board_entries)),
         'problems', (SELECT coalesce(jsonb_agg(x.n || ' ' || x.fault), '[]') FROM fsck_faults() x WHERE x.n > 0));
 END $$;

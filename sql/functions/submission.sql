@@ -150,7 +150,8 @@ BEGIN
     END IF;
     IF v.state = 'done' THEN
         RETURN submission_json(v) || jsonb_build_object('position', NULL, 'eta_s', NULL, 'lane',
-            jsonb_build_object('name', v.lane), 'rank', board_rank(p_id));
+            jsonb_build_object('name', v.lane), 'rank', board_rank(p_id), 'hidden',
+            submission_hidden_json(p_id));
     END IF;
     v_position := queue_position(v.evaluation_id);
     SELECT lane_workers(v.lane) AS workers, lane_seconds(v.lane) AS seconds INTO v_lane;

@@ -82,6 +82,42 @@ is 'no arch is 400' "$(http GET '/v1/leaderboard?problem=gemm')" 400
 like 'and says which there are' "$(json .detail)" '/v1/archs'
 is 'a board nobody is on is empty' "$(http GET '/v1/leaderboard?problem=gemm&arch=sm_100a') $(json '.items | length')" '200 0'
 
+# --- taken off by an operator ---
+add_token boss admin ptxb_admin
+add_token ann submit ptxb_ann
+boss='Authorization: Bearer ptxb_admin'
+is 'to hide takes a token, also on this machine' "$(http POST "/v1/submissions/$first/hide?reason=x")" 401
+is 'with the scope admin' "$(http POST "/v1/submissions/$first/hide?reason=x" -H 'Authorization: Bearer ptxb_ann')" 403
+is 'and a reason' "$(http POST "/v1/submissions/$first/hide" -H "$boss") $(http POST "/v1/submissions/$first/hide?reason=" -H "$boss")" '400 400'
+is 'of what there is' "$(http POST "/v1/submissions/01a22971-c52b-75bd-b28d-feb012af546b/hide?reason=x" -H "$boss")" 404
+is 'hidden' "$(http POST "/v1/submissions/$first/hide?reason=reads%20%3Cfiles%3E" -H "$boss") $(json .hidden.reason)" '200 reads <files>'
+http GET "$board" >/dev/null
+is 'it is off the board at once, and stands below with the reason' \
+    "$(json '"\(.items[0].label): \([.hidden[] | .label + " " + .reason] | join(","))"')" 'second: first reads <files>'
+is 'it says so itself' "$(http GET "/v1/submissions/$first") $(json .hidden.reason) $(json .rank)" '200 reads <files> null'
+http GET '/board?problem=gemm&arch=sm_90a&device=cpu' >/dev/null
+like 'so does the plain page' "$(cat "$TMP/body")" "$first\">first</a>: reads &lt;files&gt;"
+ok 'the command line puts it back' env PTXBENCH_TOKEN=ptxb_admin "$BIN/ptxbench" unhide "$first"
+exits 'it hides with a reason only' 64 "$BIN/ptxbench" hide "$first"
+exits 'and a token' 1 env PTXBENCH_TOKEN=ptxb_ann "$BIN/ptxbench" hide "$first" --reason x
+is 'it is back' "$(http GET "$board") $(json '.items[0].label') $(json '.hidden | length')" '200 first 0'
+ok 'boards are those of the results' "$BIN/ptxbench" fsck
+
+# --- the same answer, kept, compressed or not ---
+for form in '' '' 'Accept-Encoding: gzip' 'Accept-Encoding: gzip'; do
+    http GET "$board&limit=77" --compressed -H "${form:-Accept-Encoding: identity}" >/dev/null
+    md5sum <"$TMP/body"
+done | sort -u >"$TMP/sums"
+is 'a kept answer is the answer' "$(wc -l <"$TMP/sums" | tr -d ' ')" 1
+is 'its tag too' "$(http GET "$board&limit=77" -H "If-None-Match: $(header etag)") $(http GET "$board&limit=77" -H 'If-None-Match: "x"')" '304 200'
+is 'a bad token gets no kept answer' "$(http GET "$board&limit=77" -H 'Authorization: Bearer ptxb_none')" 401
+is 'the board of one baseline' "$(http GET "$board&baseline=cuBLAS") $(json '[.items[].label] | join(" ")') $(json .baseline)" \
+    '200 first second loose cuBLAS'
+is 'and of another' "$(http GET "$board&baseline=cuDNN") $(json '[.items[].label] | join(" ")') $(json '.baselines | join(" ")')" '200 loose cuBLAS'
+is 'of an epoch; which there are' "$(http GET "$board&epoch=1") $(json '.items | length') $(json '.epochs | @csv')" '200 3 1'
+is 'and of none' "$(http GET "$board&epoch=7") $(json '.items | length')" '200 0'
+is 'it says what it takes' "$(json .flops)" 134217728
+
 # --- catalog ---
 is 'problems' "$(http GET /v1/problems) $(json '[.items[].name] | join(" ")')" \
     '200 gemm mha_bwd mha_bwd_causal mha_fwd mha_fwd_causal'
@@ -102,7 +138,7 @@ is 'the index says what verdicts mean' "$(http GET /v1) $(json '.verdicts[] | se
 is 'architectures name their devices' "$(http GET /v1/archs) $(json '.items[] | select(.name == "sm_90a").devices | index("h200") != null')" '200 true'
 is 'the index names the endpoints' "$(http GET /v1) $(json '[.endpoints[].path] | index("/v1/leaderboard") != null')" '200 true'
 is 'OpenAPI' "$(http GET /v1/openapi.json) $(json .openapi)" '200 3.1.0'
-is 'every path of it is there' "$(json '[.paths | keys[] | select(startswith("/v1/submissions"))] | length')" 10
+is 'every path of it is there' "$(json '[.paths | keys[] | select(startswith("/v1/submissions"))] | length')" 12
 is 'metrics' "$(http GET /metrics)" 200
 for row in 'ptxbench_http_requests_total{method="GET",route="/v1/submissions",status="200"} [1-9]' \
     'ptxbench_http_request_seconds_count [1-9]' 'ptxbench_db_pool_threads 4' 'ptxbench_db_up 1' 'ptxbench_submissions 6' \

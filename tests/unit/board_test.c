@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The board against a real PostgreSQL: who is on it, and in which order.
+#include <stdlib.h>
+
+#include "core/words.h"
 #include "submitted.h"
 
 static void the_board_ranks_the_best_of_each_entry(void **state)
@@ -139,12 +142,144 @@ static void baselines_are_not_mixed(void **state)
     assert_string_equal(sql("SELECT board_rank(id) FROM submissions WHERE label = 'b'"), "1");
 }
 
+/* "rank:label attempts" of each entry, best first. */
+static void board_is(struct db *db, const char *want)
+{
+    struct board_filter q = {.problem = "gemm", .workload = "small", .arch = "sm_90a", .limit = 10};
+    json_t *board, *item;
+    char got[128] = "";
+    size_t i, at = 0;
+    assert_ok(store_leaderboard(db, &q, &board, f));
+    json_array_foreach(json_object_get(board, "items"), i, item) at += (size_t)snprintf(
+        got + at, sizeof(got) - at, "%d:%s %.1f of %d, ",
+        (int)json_integer_value(json_object_get(item, "rank")), text_of(item, "label"),
+        json_number_value(json_object_get(json_object_get(item, "speedup"), "value")),
+        (int)json_integer_value(json_object_get(item, "attempts")));
+    assert_string_equal(got, want);
+    json_decref(board);
+    assert_string_equal(sql("SELECT coalesce(string_agg(x, '; '), '') FROM board_check() x"), "");
+}
+
+static const char *passed(double speedup)
+{
+    static char report[160];
+    snprintf(report, sizeof(report),
+             "{\"verdict\":\"PASSED\",\"device_model\":\"NVIDIA H200\",\"epoch\":1,\"speedup\":{"
+             "\"value\":%.1f}}",
+             speedup);
+    return report;
+}
+
+static void rerun(struct db *db, const char *id, const char *report)
+{
+    struct job j;
+    json_t *doc;
+    assert_ok(store_submission_rerun(db, id, 0, 9, &doc, f));
+    json_decref(doc);
+    assert_true(claim(db, &j));
+    assert_true(deliver(db, &j, report));
+    job_release_memory(&j);
+}
+
+static void the_best_stays_the_best(void **state)
+{
+    struct db *db = *state;
+    struct created_submission first, second;
+    struct new_submission s = a_submission();
+    s.label = "ann";
+    evaluated(db, s, passed(1.5), &first);
+    evaluated(db, s, passed(1.2), &second);
+    board_is(db, "1:ann 1.5 of 2, ");
+    rerun(db, first.id, passed(1.4)); /* slower: takes nothing away */
+    board_is(db, "1:ann 1.5 of 3, ");
+    rerun(db, first.id, passed(1.6));
+    board_is(db, "1:ann 1.6 of 4, ");
+    rerun(db, first.id, "{\"verdict\":\"INFRA_ERROR\"}"); /* ours: no attempt */
+    board_is(db, "1:ann 1.6 of 4, ");
+    rerun(db, first.id, "{\"verdict\":\"INCORRECT_NUMERICAL\"}"); /* found wrong */
+    board_is(db, "1:ann 1.2 of 5, ");
+    rerun(db, first.id, passed(1.3)); /* and right again */
+    board_is(db, "1:ann 1.6 of 6, ");
+    sql("UPDATE submissions SET visibility = 'private' WHERE id = (SELECT min(id::text)::uuid FROM "
+        "submissions)");
+    board_is(db, "1:ann 1.2 of 1, ");
+    sql("UPDATE submissions SET visibility = 'public'");
+    board_is(db, "1:ann 1.6 of 6, ");
+    sql("SELECT boards_rebuild()");
+    board_is(db, "1:ann 1.6 of 6, ");
+    sql("UPDATE board_entries SET speedup = 9");
+    assert_string_equal(sql("SELECT count(*) FROM board_check()"), "1");
+    sql("UPDATE board_attempts SET attempts = 9");
+    assert_string_equal(sql("SELECT count(*) FROM board_check()"), "2");
+}
+
+static void an_operator_hides_and_shows(void **state)
+{
+    struct db *db = *state;
+    struct created_submission best, other;
+    struct new_submission s = a_submission();
+    json_t *doc, *board;
+    s.label = "ann";
+    evaluated(db, s, passed(1.5), &best);
+    evaluated(db, s, passed(1.2), &other);
+    assert_ok(store_submission_hide(db, best.id, VIEWER_ADMIN, "reads a file", &doc, f));
+    assert_string_equal(text_of(json_object_get(doc, "hidden"), "reason"), "reads a file");
+    json_decref(doc);
+    board_is(db, "1:ann 1.2 of 2, ");
+    struct board_filter q = {.problem = "gemm", .workload = "small", .arch = "sm_90a", .limit = 10};
+    assert_ok(store_leaderboard(db, &q, &board, f));
+    const json_t *hidden = json_object_get(board, "hidden");
+    assert_int_equal(json_array_size(hidden), 1);
+    assert_string_equal(text_of(json_array_get(hidden, 0), "id"), best.id);
+    assert_string_equal(text_of(json_array_get(hidden, 0), "reason"), "reads a file");
+    json_decref(board);
+    assert_ok(store_submission_get(db, best.id, VIEWER_ADMIN, &doc, f));
+    assert_string_equal(text_of(json_object_get(doc, "hidden"), "reason"), "reads a file");
+    assert_true(json_is_null(json_object_get(doc, "rank")));
+    json_decref(doc);
+    rerun(db, best.id, passed(1.7)); /* stays hidden */
+    board_is(db, "1:ann 1.2 of 3, ");
+    for (int i = 0; i < 2; i++) { /* twice is harmless */
+        assert_ok(store_submission_hide(db, best.id, VIEWER_ADMIN, NULL, &doc, f));
+        assert_true(json_is_null(json_object_get(doc, "hidden")));
+        json_decref(doc);
+    }
+    board_is(db, "1:ann 1.7 of 3, ");
+    struct fault fault = {0};
+    assert_int_equal(store_submission_hide(db, "01a22971-c52b-75bd-b28d-feb012af546b", VIEWER_ADMIN,
+                                           "x", &doc, &fault),
+                     ERR_NOT_FOUND);
+    assert_string_equal(sql("SELECT count(*) FROM audit WHERE action IN ('hide', 'unhide')"), "3");
+}
+
+/* core/flags.def owns the names; the database writes them. */
+static void flags_have_one_list_of_names(void **state)
+{
+    (void)state;
+    char statement[64], *want, *got;
+    for (unsigned bits = 0; bits < 1U << 7; bits++) {
+        json_t *names = flags_names(bits), *theirs;
+        snprintf(statement, sizeof(statement), "SELECT flag_names(%u)", bits);
+        theirs = json_loads(sql(statement), JSON_DECODE_ANY, NULL);
+        want = json_dumps(names, JSON_COMPACT);
+        got = json_dumps(theirs, JSON_COMPACT);
+        assert_string_equal(got, want);
+        free(got);
+        free(want);
+        json_decref(names);
+        json_decref(theirs);
+    }
+}
+
 #define test(fn) cmocka_unit_test_setup_teardown(fn, database_setup, database_teardown)
 
 static const struct CMUnitTest tests[] = {
     test(the_board_ranks_the_best_of_each_entry),
     test(entries_that_cannot_be_told_apart_share_a_rank),
     test(baselines_are_not_mixed),
+    test(the_best_stays_the_best),
+    test(an_operator_hides_and_shows),
+    test(flags_have_one_list_of_names),
 };
 
 database_main(tests, NULL, NULL)

@@ -404,10 +404,10 @@ static void a_rerun_that_fails_leaves_the_board(void **state)
     assert_ok(store_submission_rerun(db, c.id, 0, 9, &doc, f));
     json_decref(doc);
     assert_true(claim(db, &j));
-    assert_string_equal(sql("SELECT count(*) FROM ranked_submissions"),
+    assert_string_equal(sql("SELECT count(*) FROM board_entries"),
                         "1"); /* still what was judged */
     assert_true(deliver(db, &j, "{\"verdict\":\"RUNTIME_ERROR\"}"));
-    assert_string_equal(sql("SELECT count(*) FROM ranked_submissions"), "0");
+    assert_string_equal(sql("SELECT count(*) FROM board_entries"), "0");
     job_release_memory(&j);
 }
 
