@@ -3,29 +3,14 @@
 
 -- Ranks of a board, best first: an entry shares the rank of the first of its band iff the 95 % interval of
 -- their difference covers 0. Differences of logarithms, since an interval is one of ratios; half widths of
--- independent measurements add in quadrature. State: rows so far, rank of the band, ln and half width of its
--- first.
-CREATE OR REPLACE FUNCTION band_step(s float8[], p_speedup float8, p_lo float8, p_hi float8) RETURNS float8[]
-LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-    v_ln float8 := ln(p_speedup);
-    v_half float8 := CASE WHEN p_lo > 0 AND p_hi >= p_lo THEN ln(p_hi / p_lo) / 2 ELSE 0 END;
-BEGIN
-    IF p_speedup IS NULL THEN
-        RETURN s;
-    END IF;
-    IF s[3] - v_ln <= sqrt(s[4] ^ 2 + v_half ^ 2) THEN
-        RETURN ARRAY[s[1] + 1, s[2], s[3], s[4]];
-    END IF;
-    RETURN ARRAY[coalesce(s[1], 0) + 1, coalesce(s[1], 0) + 1, v_ln, v_half];
-END $$;
-
-CREATE OR REPLACE FUNCTION band_rank_of(s float8[]) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-    SELECT s[2]::bigint
+-- independent measurements add in quadrature.
+CREATE OR REPLACE FUNCTION half_width(p_lo float8, p_hi float8) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN p_lo > 0 AND p_hi >= p_lo THEN ln(p_hi / p_lo) / 2 ELSE 0 END
 $$;
-
-CREATE OR REPLACE AGGREGATE band_rank(float8, float8, float8) (
-    SFUNC = band_step, STYPE = float8[], FINALFUNC = band_rank_of);
+CREATE OR REPLACE FUNCTION in_band(p_first float8, p_first_half float8, p_ln float8, p_half float8) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT p_first - p_ln <= sqrt(p_first_half * p_first_half + p_half * p_half)
+$$;
 
 -- Is a device of that model what somebody asked for? "h200" is one of the words of "NVIDIA H200".
 CREATE OR REPLACE FUNCTION is_device(p_model text, p_wanted text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
@@ -35,16 +20,63 @@ $$;
 
 -- Entries of a board, best first, with their ranks; reads no more than it gives.
 CREATE OR REPLACE FUNCTION board_page(p_board bigint, p_limit int)
-RETURNS TABLE (rank bigint, speedup float8, thread_instructions bigint, submission_id uuid, attempts int, item text)
-LANGUAGE sql STABLE ROWS 100 AS $$
-    SELECT CASE WHEN e.speedup IS NOT NULL THEN
-               band_rank(e.speedup, e.ci_lo, e.ci_hi) OVER (
-                   ORDER BY e.speedup DESC NULLS LAST, e.thread_instructions, e.submission_id
-                   ROWS UNBOUNDED PRECEDING) END,
-           e.speedup, e.thread_instructions, e.submission_id, e.attempts, e.item
-      FROM (SELECT * FROM board_entries x WHERE x.board_id = p_board
-             ORDER BY x.speedup DESC NULLS LAST, x.thread_instructions, x.submission_id LIMIT p_limit) e
-$$;
+RETURNS TABLE (rank int, speedup float8, thread_instructions bigint, submission_id uuid, json text)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    e record;
+    v_n int := 0;
+    v_first float8;
+    v_half float8;
+BEGIN
+    FOR e IN SELECT * FROM board_entries x WHERE x.board_id = p_board
+              ORDER BY x.speedup DESC NULLS LAST, x.thread_instructions, x.submission_id LIMIT p_limit
+    LOOP
+        v_n := v_n + 1;
+        IF e.speedup IS NULL THEN
+            rank := NULL;
+        ELSIF rank IS NULL OR NOT in_band(v_first, v_half, ln(e.speedup), half_width(e.ci_lo, e.ci_hi)) THEN
+            rank := v_n;
+            v_first := ln(e.speedup);
+            v_half := half_width(e.ci_lo, e.ci_hi);
+        END IF;
+        speedup := e.speedup;
+        thread_instructions := e.thread_instructions;
+        submission_id := e.submission_id;
+        json := concat('{"rank":', coalesce(rank::text, 'null'), ',"attempts":', e.attempts, ',',
+                       substr(e.item, 2));
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+-- Rank of a submission on its own board; NULL if it is not the one that stands for its entry there.
+CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    e record;
+    v_board bigint := (SELECT x.board_id FROM board_entries x JOIN boards b ON b.id = x.board_id
+                        WHERE x.submission_id = p_id AND x.speedup IS NOT NULL
+                        ORDER BY b.epoch DESC, b.baseline LIMIT 1);
+    v_n bigint := 0;
+    v_rank bigint;
+    v_first float8;
+    v_half float8;
+BEGIN
+    IF v_board IS NULL THEN
+        RETURN NULL;
+    END IF;
+    FOR e IN SELECT x.submission_id, ln(x.speedup) AS ln, half_width(x.ci_lo, x.ci_hi) AS half
+               FROM board_entries x WHERE x.board_id = v_board AND x.speedup IS NOT NULL
+              ORDER BY x.speedup DESC NULLS LAST, x.thread_instructions, x.submission_id
+    LOOP
+        v_n := v_n + 1;
+        IF v_first IS NULL OR NOT in_band(v_first, v_half, e.ln, e.half) THEN
+            v_rank := v_n;
+            v_first := e.ln;
+            v_half := e.half;
+        END IF;
+        EXIT WHEN e.submission_id = p_id;
+    END LOOP;
+    RETURN v_rank;
+END $$;
 
 -- What an operator took off, newest first.
 CREATE OR REPLACE FUNCTION board_hidden(p_problem text, p_workload text, p_arch text) RETURNS json
@@ -69,60 +101,39 @@ BEGIN
               FROM hidden_submissions h WHERE h.submission_id = p_id);
 END $$;
 
+-- The boards of a workload that have entries.
+CREATE OR REPLACE FUNCTION boards_chosen(p_problem text, p_workload text, p_arch text, p_device_model text)
+RETURNS SETOF boards LANGUAGE sql STABLE AS $$
+    SELECT * FROM boards b
+     WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
+       AND is_device(b.device_model, p_device_model)
+       AND (SELECT true FROM board_entries e WHERE e.board_id = b.id LIMIT 1)
+$$;
+
 -- One board of each device model that is asked for, together: of one epoch (the newest unless told) and one
 -- baseline (unless told the vendor's own, or one put together of its parts if there is no other). JSON as text,
--- with rank and attempts set before what each entry says of itself.
+-- made of what each entry says of itself.
 CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch text, p_device_model text,
                                        p_epoch int, p_baseline text, p_limit int)
 RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    v_boards boards[] := ARRAY(
-        SELECT b FROM boards b
-         WHERE b.problem = p_problem AND b.workload = p_workload AND b.arch = p_arch
-           AND is_device(b.device_model, p_device_model)
-           AND EXISTS (SELECT FROM board_entries e WHERE e.board_id = b.id));
-    v_epoch int := nullif(p_epoch, 0);
-    v_base text := p_baseline;
+    v record;
+    v_items text;
 BEGIN
-    IF v_epoch IS NULL THEN
-        v_epoch := (SELECT max(b.epoch) FROM unnest(v_boards) b);
-    END IF;
-    IF v_base IS NULL THEN
-        v_base := (SELECT b.baseline FROM unnest(v_boards) b WHERE b.epoch = v_epoch AND b.baseline <> ''
-                    ORDER BY b.baseline LIKE '%(composed)', b.baseline LIMIT 1);
-    END IF;
-    RETURN format('{"epoch":%s,"epochs":%s,"baseline":%s,"baselines":%s,"hidden":%s,"items":[%s]}',
-        coalesce(v_epoch::text, 'null'),
-        (SELECT coalesce(json_agg(DISTINCT b.epoch), '[]') FROM unnest(v_boards) b),
-        coalesce(to_json(v_base)::text, 'null'),
-        (SELECT coalesce(json_agg(DISTINCT b.baseline), '[]') FROM unnest(v_boards) b
-          WHERE b.epoch = v_epoch AND b.baseline <> ''),
-        board_hidden(p_problem, p_workload, p_arch),
-        (SELECT string_agg('{"rank":' || coalesce(x.rank::text, 'null') || ',"attempts":' || x.attempts || ','
-                           || substr(x.item, 2), ',' ORDER BY x.speedup DESC NULLS LAST, x.thread_instructions,
-                                                              x.submission_id)
-           FROM (SELECT e.*
-                   FROM unnest(v_boards) b CROSS JOIN LATERAL board_page(b.id, p_limit) e
-                  WHERE b.epoch = v_epoch AND (b.baseline = v_base OR b.baseline = '')
-                  ORDER BY e.speedup DESC NULLS LAST, e.thread_instructions, e.submission_id LIMIT p_limit) x));
-END $$;
-
--- Rank of a submission on its own board; NULL if it is not the one that stands for its entry there.
-CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    v board_entries;
-BEGIN
-    SELECT e.* INTO v FROM board_entries e JOIN boards b ON b.id = e.board_id
-     WHERE e.submission_id = p_id AND e.speedup IS NOT NULL ORDER BY b.epoch DESC, b.baseline LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN NULL;
-    END IF;
-    RETURN (SELECT band_rank(x.speedup, x.ci_lo, x.ci_hi ORDER BY x.speedup DESC, x.thread_instructions, x.submission_id)
-              FROM board_entries x
-             WHERE x.board_id = v.board_id AND x.speedup >= v.speedup
-               AND (x.speedup > v.speedup
-                    OR (coalesce(x.thread_instructions, 9223372036854775807), x.submission_id)
-                    <= (coalesce(v.thread_instructions, 9223372036854775807), v.submission_id)));
+    SELECT array_agg(b.id) AS ids, array_agg(DISTINCT b.epoch) AS epochs, coalesce(nullif(p_epoch, 0), max(b.epoch)) AS epoch
+      INTO v FROM boards_chosen(p_problem, p_workload, p_arch, p_device_model) b;
+    SELECT v.ids, v.epochs, v.epoch, array_agg(DISTINCT b.baseline) AS baselines,
+           coalesce(p_baseline, (array_agg(b.baseline ORDER BY b.baseline LIKE '%(composed)', b.baseline))[1]) AS baseline
+      INTO v FROM boards b WHERE b.id = ANY (v.ids) AND b.epoch = v.epoch AND b.baseline <> '';
+    SELECT string_agg(x.json, ',') INTO v_items
+      FROM (SELECT e.json
+              FROM boards b CROSS JOIN LATERAL board_page(b.id, p_limit) e
+             WHERE b.id = ANY (v.ids) AND b.epoch = v.epoch AND b.baseline IN (v.baseline, '')
+             ORDER BY e.speedup DESC NULLS LAST, e.thread_instructions, e.submission_id LIMIT p_limit) x;
+    RETURN concat('{"epoch":', coalesce(v.epoch::text, 'null'), ',"epochs":', coalesce(to_json(v.epochs)::text, '[]'),
+                  ',"baseline":', coalesce(to_json(v.baseline)::text, 'null'),
+                  ',"baselines":', coalesce(to_json(v.baselines)::text, '[]'),
+                  ',"hidden":', board_hidden(p_problem, p_workload, p_arch), ',"items":[', v_items, ']}');
 END $$;
 
 -- Takes a submission off the boards for a reason that everybody may read, or puts it back (reason NULL). NULL:
