@@ -91,21 +91,18 @@ export function DotChart({ problem, onProblem, models, problems, cells, local, t
           const marks = cells
             .filter((c) => c.problem === name && usual(c) && wanted(c))
             .flatMap((c) => marksOf(c, turns));
-          if (name === problem) {
-            marks.push(
-              ...local
-                .filter((r) => r.speedup !== null)
-                .slice(0, 3)
-                .map((r) => ({
-                  id: r.id,
-                  value: r.speedup,
-                  filled: r.executed === true,
-                  who: r.who,
-                  model: null,
-                  origin: 'local',
-                })),
-            );
-          }
+          marks.push(
+            ...local
+              .filter((r) => r.problem === name && r.speedup !== null)
+              .map((r) => ({
+                id: r.id,
+                value: r.speedup,
+                filled: r.executed === true,
+                who: r.who,
+                model: null,
+                origin: 'local',
+              })),
+          );
           return { name, marks };
         })
         .filter((r) => r.marks.length),

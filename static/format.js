@@ -71,7 +71,7 @@ export const modelTitle = (c) => (c.condition ? `${c.model} ${c.condition}` : c.
 // bound on the excess over rounding, one for all outputs or one for each, and how far a part of one may pass it).
 export function ruleText(rule) {
   if (rule.atol !== undefined) {
-    const many = rule.share ? `; up to ${number(rule.share)} of an output’s elements may be` : '';
+    const many = rule.share ? `; of an output’s elements 1 in ${number(Math.round(1 / rule.share))} may be` : '';
     const wrong = `over ${number(rule.atol)} and over ${number(rule.rtol)} of its value`;
     return `an element is wrong if its error is ${wrong}${many}`;
   }

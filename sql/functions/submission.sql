@@ -142,21 +142,23 @@ DECLARE
     v submission_rows;
     v_position bigint;
     v_lane record;
+    v_launch json;
 BEGIN
     SELECT x.* INTO v FROM submission_rows x
      WHERE x.id = p_id AND (SELECT may_see(s, p_viewer) FROM submissions s WHERE s.id = p_id);
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
+    v_launch := (SELECT s.request -> 'launch' FROM submissions s WHERE s.id = p_id);
     IF v.state = 'done' THEN
-        RETURN submission_json(v) || jsonb_build_object('position', NULL, 'eta_s', NULL, 'lane',
+        RETURN submission_json(v) || jsonb_build_object('launch', v_launch, 'position', NULL, 'eta_s', NULL, 'lane',
             jsonb_build_object('name', v.lane), 'rank', board_rank(p_id), 'hidden',
             submission_hidden_json(p_id));
     END IF;
     v_position := queue_position(v.evaluation_id);
     SELECT lane_workers(v.lane) AS workers, lane_seconds(v.lane) AS seconds INTO v_lane;
     RETURN submission_json(v) || jsonb_build_object(
-        'position', v_position,
+        'launch', v_launch, 'position', v_position,
         'eta_s', CASE WHEN v_lane.workers > 0 THEN ceil(v_position * v_lane.seconds / v_lane.workers) END,
         'lane', jsonb_build_object('name', v.lane, 'healthy', v_lane.workers > 0, 'workers', v_lane.workers),
         'rank', NULL);

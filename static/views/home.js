@@ -2,10 +2,10 @@
 // The first screen: the question, the one chart, the board.
 import { useData } from '../api.js';
 import { DotChart } from '../dots.js';
-import { DASH, deviceTitle, msOfUs, number, percent, problemTitle, times } from '../format.js';
+import { DASH, deviceTitle, msOfUs, number, percent, problemTitle, shortId, times } from '../format.js';
 import { mergeCells, modelsByBest, problemOrder, rankRows, rowOfCell, rowOfEntry } from '../results.js';
 import { link, useQuery } from '../router.js';
-import { Badge, html, Load, Section, Select, Table, Target, targetWord } from '../ui.js';
+import { Badge, html, Load, Section, Select, Table, Target, targetWord, When } from '../ui.js';
 
 const TURNS = 8;
 const FIRST = 100,
@@ -63,12 +63,17 @@ export default function Home() {
 }
 
 function Choices(all) {
-  const { query, set, cells, file, archs } = all;
+  const { query, set, cells, file, archs, problems } = all;
   const choice = choose(query, all);
   const { problem, workload, arch, device } = choice;
-  const path =
-    choice.listed && link('/v1/leaderboard', { problem, workload, arch, device, limit: query.all ? MOST : FIRST });
+  const { epoch, baseline } = query;
+  const limit = query.all ? MOST : FIRST;
+  const path = choice.listed && link('/v1/leaderboard', { problem, workload, arch, device, epoch, baseline, limit });
   const board = useData(path || null, { every: 15000 });
+  const local = useData(
+    device === 'cpu' ? null : problems.map((p) => link('/v1/leaderboard', { problem: p.name, arch, device, limit: 3 })),
+    { every: 60000 },
+  );
   const here = cells.filter((c) => archOf(c.device_model, file, archs) === arch);
   const entries = (choice.listed ? board.data?.items || [] : []).map(rowOfEntry);
   const models = [
@@ -88,14 +93,16 @@ function Choices(all) {
   const pick = (name) => (value) =>
     set(
       name === 'problem'
-        ? { problem: value, workload: '' }
+        ? { problem: value, workload: '', epoch: '', baseline: '' }
         : name === 'arch'
-          ? { arch: value, device: '' }
+          ? { arch: value, device: '', epoch: '', baseline: '' }
           : name === 'device'
-            ? { device: value, workload: '' }
+            ? { device: value, workload: '', epoch: '', baseline: '' }
             : { [name]: value },
     );
-  const shown = html`<${Board} rows=${rows} choice=${choice} />`;
+  const shown = html`<${Which} board=${board.data} pick=${pick} />
+    <${Board} rows=${rows} choice=${choice} flops=${board.data?.flops} /><${Hidden} items=${board.data?.hidden} />
+    <${Over} board=${board.data} />`;
   const showAll = () => set({ all: 1 }, { replace: true });
   return html`<form class="row" aria-label="What to show" onSubmit=${(e) => e.preventDefault()}>
       <${Select} label="Problem" value=${problem} options=${choice.names.map((n) => [n, problemTitle(n)])}
@@ -110,7 +117,8 @@ function Choices(all) {
       device !== 'cpu' &&
       html`<${Section} title="Best speedup per model, by problem" id="chart"><${DotChart} problem=${problem}
       onProblem=${pick('problem')} models=${modelsByBest(cells)} problems=${problemOrder(file, cells)} turns=${TURNS}
-      cells=${here.filter((c) => !device || c.device_model === device)} local=${entries} workloads=${file.problems} />
+      cells=${here.filter((c) => !device || c.device_model === device)} workloads=${file.problems}
+      local=${(local.data || []).flatMap((b) => b.items.map((i) => ({ ...rowOfEntry(i), problem: b.problem })))} />
         <//>`
     }
     <${Section} title=${`Board: ${problemTitle(problem)} ${workload} on ${arch}`} id="board">
@@ -120,7 +128,32 @@ function Choices(all) {
     <p class="quiet">Published: ${file.source} (${file.date}). ${file.note}</p>`;
 }
 
-function Board({ rows, choice }) {
+// Which of several epochs and baselines is shown.
+function Which({ board, pick }) {
+  if (!(board?.epochs.length > 1 || board?.baselines.length > 1)) return null;
+  return html`<div class="row">
+    ${board.epochs.length > 1 && html`<${Select} label="Epoch" value=${String(board.epoch)}
+      options=${[...board.epochs].reverse().map(String)} onChange=${pick('epoch')} />`}
+    ${board.baselines.length > 1 && html`<${Select} label="Speedup over" value=${board.baseline}
+      options=${board.baselines} onChange=${pick('baseline')} />`}</div>`;
+}
+
+// What the speedups measured here are over.
+function Over({ board }) {
+  const { name, version } = board?.items.find((i) => i.baseline)?.baseline || {};
+  return name && html`<p class="quiet">
+    Local: speedup over ${name} ${version}; an entry’s best of all its attempts.</p>`;
+}
+
+// What an operator took off the board, and why.
+function Hidden({ items }) {
+  if (!items?.length) return null;
+  return html`<details class="hidden-entries"><summary>Taken off by the operator: ${items.length}</summary>
+    <ul>${items.map((h) => html`<li><a href=${`/submissions/${h.id}`}>${h.label || shortId(h.id)}</a>: ${h.reason}
+      <small><${When} at=${h.hidden_at} /></small></li>`)}</ul></details>`;
+}
+
+function Board({ rows, choice, flops }) {
   const most = Math.max(1.1, ...rows.map((r) => (r.ci95 ? r.ci95[1] : r.speedup || 0)));
   const timed = rows.some((r) => r.speedup !== null);
   const columns = [
@@ -136,6 +169,15 @@ function Board({ rows, choice }) {
     { csv: 'ci95_low', cell: null, value: (r) => r.ci95?.[0] },
     { csv: 'ci95_high', cell: null, value: (r) => r.ci95?.[1] },
     timed && { head: 'ms', num: true, cls: 'wide-only', value: (r) => r.us && r.us / 1000, cell: (r) => msOfUs(r.us) },
+    timed &&
+      flops > 0 &&
+      rows.some((r) => r.us) && {
+        head: 'TFLOP/s',
+        num: true,
+        cls: 'wide-only',
+        value: (r) => r.us && flops / r.us / 1e6,
+        cell: (r) => (r.us ? number(flops / r.us / 1e6) : DASH),
+      },
     !timed && {
       head: 'Thread instructions',
       num: true,

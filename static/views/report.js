@@ -276,16 +276,6 @@ function Environment({ report }) {
 
 // ---- source, plan, log, files ----
 
-// The launch plan in a source: the JSON of the comment that begins /*ptxbench-launch.
-function planOf(source) {
-  const found = /\/\*\s*ptxbench-launch\b([\s\S]*?)\*\//.exec(source || '');
-  try {
-    return found && JSON.parse(found[1]);
-  } catch {
-    return null;
-  }
-}
-
 function notesOf(report, text) {
   const last = text.split('\n').length;
   const notes = (report?.compile?.warnings || [])
@@ -307,7 +297,7 @@ function notesOfLog(log) {
 
 export function Code({ submission: s, report, source, log }) {
   if (source === undefined) return null;
-  const plan = planOf(source);
+  const plan = s.launch; // the service's, whether it came in a comment of the source or beside it
   const notes = [...notesOf(report, source), ...notesOfLog(log)];
   return html`${log && html`<${Section} title="Compiler"><details open=${s.verdict === 'COMPILE_ERROR'}>
     <summary>Log</summary><pre tabindex="0">${log}</pre></details><//>`}

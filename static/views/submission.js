@@ -79,6 +79,7 @@ export default function Submission({ captures: [id] }) {
     submission=${s} again=${all.again} /></div>
     <p aria-live="polite"><${Verdict} of=${s} big /> <span class="mono quiet">${id}</span></p>
     ${s.detail && html`<${Notice} kind=${s.verdict === 'PASSED' ? 'good' : ''}><p>${s.detail}</p><//>`}
+    ${s.hidden && html`<${Notice} kind="wait"><p>Taken off the boards by the operator: ${s.hidden.reason}</p><//>`}
     ${s.lane?.healthy === false && html`<${Notice} kind="wait">
       <p>No worker serves the lane ${s.lane.name} at the moment; the submission waits for one.</p><//>`}
     ${!all.connected && s.state !== 'done' && html`<${Notice} kind="wait">

@@ -44,13 +44,22 @@ const lanes = [
   },
 ];
 
-const measured = (name, head, unit) => ({
-  head,
-  csv: name,
-  num: true,
-  value: (w) => w.health?.[name],
-  cell: (w) => (typeof w.health?.[name] === 'number' ? `${number(w.health[name])} ${unit}` : DASH),
-});
+// What a device tells of itself: two figures to a column, apart in the CSV. A column that no device fills is not shown.
+const figure = (w, name, unit) =>
+  typeof w.health?.[name] === 'number' ? `${number(w.health[name])}${unit && ` ${unit}`}` : null;
+const measured = (head, [name, unit], [below, unitBelow, what = '']) => [
+  {
+    head,
+    csv: name,
+    num: true,
+    health: true,
+    value: (w) => w.health?.[name],
+    cell: (w) => html`${figure(w, name, unit) ?? DASH}<small>${what} ${figure(w, below, unitBelow) ?? DASH}</small>`,
+  },
+  { csv: below, cell: null, value: (w) => w.health?.[below] },
+];
+const workersOf = (items) => workers.filter((c) => !c.health || items.some((w) => w.health));
+
 const workers = [
   {
     head: 'Worker',
@@ -73,12 +82,16 @@ const workers = [
         ${w.driver && html`<small>driver ${w.driver}</small>`}`,
   },
   { head: 'Lanes', value: (w) => w.lanes.join(' '), cls: 'wide' },
-  measured('temperature_c', 'Temperature', '°C'),
-  measured('sm_mhz', 'SM clock', 'MHz'),
-  measured('memory_mhz', 'Memory clock', 'MHz'),
-  measured('power_w', 'Power', 'W'),
-  { head: 'Throttled', value: (w) => [w.health?.throttle || []].flat().join(' ') },
-  { head: 'ECC errors', csv: 'ecc_errors', num: true, value: (w) => w.health?.ecc_errors },
+  ...measured('Temperature', ['temperature_c', '°C'], ['power_w', 'W']),
+  ...measured('SM clock', ['sm_mhz', 'MHz'], ['memory_mhz', 'MHz', 'memory']),
+  {
+    head: 'Throttled',
+    health: true,
+    value: (w) => [w.health?.throttle || []].flat().join(' '),
+    cell: (w) => html`${[w.health?.throttle || []].flat().join(', ') || (w.health ? 'no' : DASH)}
+      <small>${figure(w, 'ecc_errors', '') ?? DASH} ECC errors</small>`,
+  },
+  { csv: 'ecc_errors', cell: null, value: (w) => w.health?.ecc_errors },
   {
     head: 'Works on',
     value: (w) => w.job?.submission,
@@ -103,7 +116,7 @@ export default function System() {
   return html`<h1>System</h1>
     <${Section} title="Queue"><${Load} of=${queue}>${(d) => html`<${Table} name="Queue" columns=${lanes}
       rows=${d.lanes} empty="No lane yet: no worker has registered and nothing waits." />`}<//><//>
-    <${Section} title="Workers"><${Load} of=${all}>${(d) => html`<${Table} name="Workers" columns=${workers}
+    <${Section} title="Workers"><${Load} of=${all}>${(d) => html`<${Table} name="Workers" columns=${workersOf(d.items)}
       rows=${d.items} empty="No worker has registered." />`}<//><//>
     <p class="quiet">Counters for Prometheus are at <a href="/metrics">/metrics</a>, health at <a
       href="/healthz">/healthz</a> and <a href="/readyz">/readyz</a>.</p>`;

@@ -50,6 +50,7 @@ is 'a list has a tag' "$(http GET /v1/submissions -H "If-None-Match: $(header et
 is 'a timed one' "$(http GET "/v1/submissions/$first") $(json '"\(.verdict) \(.speedup.value) \(.speedup.ci95[0]) \(.candidate_us) \(.baseline.name) \(.target.executed)"')" \
     '200 PASSED 1.5 1.4 10 cuBLAS true'
 etag=$(header etag)
+is 'with its plan, which came in a comment of the source' "$(json '.launch.launches[0].kernel')" gemm_naive
 is 'unchanged: 304, without a body' "$(http GET "/v1/submissions/$first" -H "If-None-Match: $etag" -w '%{http_code} %{size_download}')" '304 0'
 http GET "/v1/submissions/$first" -H 'Accept: text/plain' >/dev/null
 like 'in five lines' "$(cat "$TMP/body")" '^speedup: 1.500 \[1.400, 1.600\] over cuBLAS 13, 10.00 us$'

@@ -2,12 +2,10 @@
 // What people do with the page, each journey one test. Started by web.t.
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { api, axe, cli, closeBrowser, done, downloaded, faults, figures, open, openBrowser, OUT, overflow, passed, settled, sleep, sql,
-  startServer, stopServer, test, TMP, until, withPage } from './lib.mjs';
+import { TMP, api, axe, cli, closeBrowser, done, downloaded, faults, figures, open, openBrowser, overflow, passed, rowsOf,
+  settled, shot, sleep, sql, startServer, stopServer, test, text, until, withPage } from './lib.mjs';
+import { boardJourneys } from './boards.mjs';
 
-const shot = (page, name, fullPage = true) => page.screenshot({ path: `${OUT}/${name}.png`, fullPage });
-const text = (page, selector) => page.locator(selector).first().innerText();
-const rowsOf = (page, section) => page.locator(`${section} tbody tr`).count();
 const labelled = async (label) => (await api(`/v1/submissions?limit=10&label=${encodeURIComponent(label)}`)).items[0];
 const seeded = { whole: 'whole report', hostile: '<img src=x onerror="window.hacked=1">', formula: '=HYPERLINK("http://evil.example","click")' };
 
@@ -187,7 +185,7 @@ await test('CSV: what the board shows, formulas made harmless', () => withPage(a
   const lines = (await downloaded(page, () => page.locator('#board').getByRole('button', { name: /CSV/ }).click())).split('\r\n');
   assert.match(lines[0], /^rank,Who,speedup,ci95_low,ci95_high,ms,/);
   assert.equal(lines.length, 1002);
-  assert.match(lines[1], /^1,whole report,1\.043,1\.036,1\.049,0\.8307,executed,/);
+  assert.match(lines[1], /^1,whole report,1\.043,1\.036,1\.049,0\.8307,723\.84\d*,executed,/);
   const formula = lines.find((l) => l.includes('HYPERLINK'));
   assert.match(formula, /^\d+,"'=HYPERLINK\(""http:\/\/evil\.example"",""click""\)"/);
 }));
@@ -278,6 +276,8 @@ await test('cancel and run again', () => withPage(async (page) => {
   assert.match(await text(page, 'dl.facts'), /Evaluations\s+2/);
 }));
 
+await boardJourneys();
+
 await test('by keyboard alone: skip link, navigation, pickers, the editor', () => withPage(async (page) => {
   const focus = () => page.evaluate(() => document.activeElement.textContent.trim().slice(0, 40) || document.activeElement.tagName);
   await open(page, '/');
@@ -312,6 +312,16 @@ await test('without a network the last data stays and says so; it comes back by 
   await shot(page, 'system-offline', false);
   await page.context().setOffline(false);
   await until('back', async () => (await page.getByText('cannot be reached').count()) === 0, 15000);
+}));
+
+await test('the system page tells of a device what it tells, and fits', () => withPage(async (page) => {
+  await open(page, '/system');
+  await page.waitForSelector('#workers tbody tr');
+  assert.match(await text(page, '#workers'), /58 °C\s+655 W\s+1,755 MHz\s+memory 3,201 MHz\s+sw_power_cap\s+0 ECC errors/);
+  assert.ok(await page.evaluate(() => { const t = document.querySelector('#workers .scroll'); return t.scrollWidth <= t.clientWidth; }), 'nothing is cut off');
+  const lines = (await downloaded(page, () => page.locator('#workers').getByRole('button', { name: /CSV/ }).click())).split('\r\n');
+  assert.match(lines[0], /,temperature_c,power_w,sm_mhz,memory_mhz,Throttled,ecc_errors,/);
+  await shot(page, 'system', false);
 }));
 
 await test('what is not there says so: an unknown address, an unknown submission', () => withPage(async (page) => {

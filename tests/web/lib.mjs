@@ -133,6 +133,10 @@ export async function settled(page) {
   await until('the view is loaded', () => page.evaluate(() => !document.querySelector('main .loading')));
 }
 
+export const shot = (page, name, fullPage = true) => page.screenshot({ path: `${OUT}/${name}.png`, fullPage });
+export const text = (page, selector) => page.locator(selector).first().innerText();
+export const rowsOf = (page, section) => page.locator(`${section} tbody tr`).count();
+
 // The violations that axe finds, as lines.
 export async function axe(page) {
   await page.evaluate(axeSource);

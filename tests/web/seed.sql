@@ -6,7 +6,8 @@ SELECT worker_start('web', 'host', 'gpu', 'GPU-1', 'NVIDIA H200', '580.1', '{sm_
 
 CREATE FUNCTION pg_temp.submit(p_source text, p_label text, p_method text, p_arch text, p_device text, p_workload text)
 RETURNS uuid LANGUAGE sql AS $$
-    SELECT id FROM submission_create(gen_random_uuid(), 0, '{}', convert_to(p_source, 'UTF8'), 'gemm', p_workload, p_arch,
+    SELECT id FROM submission_create(gen_random_uuid(), 0,
+        json_build_object('launch', substring(p_source FROM '/\*ptxbench-launch\s(.*)\*/')::json), convert_to(p_source, 'UTF8'), 'gemm', p_workload, p_arch,
         'cuda', p_device, 'rank', p_label, p_method, 'public', 1, 300, 1000000, NULL, NULL)
 $$;
 
@@ -20,6 +21,8 @@ BEGIN
         || jsonb_build_object('report_sha', result_blob(j.id, j.attempt, 'report', convert_to(p_report, 'UTF8'))::text,
                               'log_sha', result_blob(j.id, j.attempt, 'log', convert_to(p_log, 'UTF8'))::text))::json, false, false);
 END $$;
+
+SELECT worker_health('web', 'ok', NULL, '{"temperature_c": 58, "sm_mhz": 1755, "memory_mhz": 3201, "power_w": 655, "throttle": ["sw_power_cap"], "ecc_errors": 0}');
 
 -- The one with a whole report: faster than the library, two launches, a warning of the compiler at line 4.
 SELECT pg_temp.submit(E'/*ptxbench-launch\n{"launches": [{"kernel": "split", "grid": [132], "block": [384], "args": [{"tensor": "A"}]}]}\n*/\n'
