@@ -13,48 +13,37 @@ RETURNS SETOF cells LANGUAGE sql STABLE AS $$
        AND (p_condition IS NULL OR condition = p_condition)
 $$;
 
--- Per cell and limit T: what the turns 0 … T-1 come to, whole and by variant. Reads only the rollup.
-CREATE OR REPLACE FUNCTION turn_correctness(p_limits int[], p_origin text, p_model text,
-                                            p_device_model text, p_problem text, p_workload text,
-                                            p_condition text)
-RETURNS json LANGUAGE plpgsql STABLE SET work_mem = '32MB' SET jit = off AS $$
+-- Per cell, limit T and prompt variant: what the turns 0 … T-1 come to. Reads only the rollup. Rows, because a
+-- document of all cells takes longer to write and to read again than the counts take.
+CREATE OR REPLACE FUNCTION turn_correctness_rows(p_limits int[], p_origin text, p_model text,
+                                                 p_device_model text, p_problem text, p_workload text,
+                                                 p_condition text)
+RETURNS TABLE (cell bigint, origin text, model text, device_model text, problem text, workload text, condition text,
+               t int, variant int, of bigint, turns bigint, correct bigint, inst_true bigint, inst_unknown bigint,
+               best float8, best_inst float8, override bigint, override_source text)
+LANGUAGE plpgsql STABLE ROWS 1000 SET work_mem = '32MB' SET jit = off AS $$
+#variable_conflict use_column
 BEGIN
-    RETURN json_build_object('items', (
-        WITH chosen AS MATERIALIZED (
-            SELECT * FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload,
-                                       p_condition)),
-        by_variant AS (
-            SELECT v.cell_id, l.t, v.variant, v.trajectories * l.t AS of,
-                   coalesce(sum(b.turns), 0) AS turns, coalesce(sum(b.correct), 0) AS correct,
-                   coalesce(sum(b.inst_true), 0) AS inst_true,
-                   coalesce(sum(b.inst_unknown), 0) AS inst_unknown,
-                   max(b.best) AS best, max(b.best_inst) AS best_inst
-              FROM variant_counts v
-              JOIN chosen c ON c.id = v.cell_id
-              CROSS JOIN unnest(p_limits) AS l(t)
-              LEFT JOIN turn_counts b ON b.cell_id = v.cell_id AND b.variant = v.variant AND b.n < l.t
-             WHERE v.trajectories > 0
-             GROUP BY v.cell_id, l.t, v.variant, v.trajectories),
-        by_limit AS (
-            SELECT v.cell_id, v.t, json_build_object(
-                       'turns', v.t, 'of', sum(v.of), 'recorded', sum(v.turns), 'correct', sum(v.correct),
-                       'target', coalesce(max(o.target_turns), sum(v.inst_true)),
-                       'unknown', sum(v.inst_unknown), 'target_source', max(o.source),
-                       'best', max(v.best), 'best_target', max(v.best_inst),
-                       'variants', json_agg(json_build_object(
-                           'variant', v.variant, 'of', v.of, 'correct', v.correct, 'target', v.inst_true,
-                           'best', v.best, 'best_target', v.best_inst) ORDER BY v.variant)) AS document
-              FROM by_variant v
-              LEFT JOIN overrides o ON o.cell_id = v.cell_id AND o.turn_limit = v.t
-             GROUP BY v.cell_id, v.t),
-        by_cell AS (
-            SELECT l.cell_id, json_agg(l.document ORDER BY l.t) AS at FROM by_limit l GROUP BY l.cell_id)
-        SELECT coalesce(json_agg(json_build_object(
-                   'cell', c.id, 'origin', c.origin, 'model', c.model, 'device_model', c.device_model,
-                   'problem', c.problem, 'workload', c.workload, 'condition', nullif(c.condition, ''),
-                   'at', b.at)
-                   ORDER BY c.problem, c.workload, c.device_model, c.origin DESC, c.model, c.condition), '[]')
-          FROM chosen c JOIN by_cell b ON b.cell_id = c.id));
+    RETURN QUERY
+    WITH chosen AS MATERIALIZED (       -- put in order while they are few: comparing texts is what costs
+        SELECT *, row_number() OVER (ORDER BY problem, workload, device_model, origin DESC, model, condition) AS place
+          FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload, p_condition)),
+    counted AS (
+        SELECT c.place, l.t, v.variant, v.trajectories, sum(b.turns)::bigint AS turns, sum(b.correct)::bigint AS correct,
+               sum(b.inst_true)::bigint AS inst_true, sum(b.inst_unknown)::bigint AS inst_unknown,
+               max(b.best) AS best, max(b.best_inst) AS best_inst
+          FROM chosen c
+          JOIN variant_counts v ON v.cell_id = c.id AND v.trajectories > 0
+         CROSS JOIN (SELECT DISTINCT x FROM unnest(p_limits) x) AS l(t)
+          LEFT JOIN turn_counts b ON b.cell_id = v.cell_id AND b.variant = v.variant AND b.n < l.t
+         GROUP BY c.place, l.t, v.variant, v.trajectories)
+    SELECT c.id, c.origin, c.model, c.device_model, c.problem, c.workload, nullif(c.condition, ''), k.t, k.variant,
+           k.trajectories::bigint * k.t, coalesce(k.turns, 0), coalesce(k.correct, 0), coalesce(k.inst_true, 0),
+           coalesce(k.inst_unknown, 0), k.best, k.best_inst, o.target_turns, o.source
+      FROM counted k
+      JOIN chosen c ON c.place = k.place
+      LEFT JOIN overrides o ON o.cell_id = c.id AND o.turn_limit = k.t
+     ORDER BY k.place, k.t, k.variant;
 END $$;
 
 -- The step curves of Fast_p for up to p_most cells: per variant the sorted speedups of correct turns, all and

@@ -39,6 +39,8 @@ is 'and again, in their place' "$("$BIN/ptxbench" import published "$TMP/small" 
 is 'two cells' "$(metrics 'turn_correctness?turns=1,2,8&origin=published') $(json '.items | length')" '200 2'
 gemm='.items[] | select(.problem == "gemm")'
 is 'the denominator is trajectories times turns' "$(json "[$gemm | .at[].of] | @csv")" '3,6,24'
+is 'a limit that is asked for twice counts once' "$(metrics 'turn_correctness?turns=8,2,8&problem=gemm') $(json '[.items[].at[] | .turns, .correct] | @csv')" '200 2,3,8,4'
+metrics 'turn_correctness?turns=1,2,8&origin=published' >/dev/null
 is 'correct turns' "$(json "[$gemm | .at[].correct] | @csv")" '1,3,4'
 is 'of these with target instructions; unknown counts for neither' \
     "$(json "[$gemm | .at[] | .target, .unknown] | @csv")" '0,0,1,1,2,1'
