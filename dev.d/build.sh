@@ -57,7 +57,8 @@ app_install()
         [ ! -d "$ROOT/$part" ] || cp -rL "$ROOT/$part" "$new/share/"
     done
     # The keeper of a GPU compiles its own kernels when it starts.
-    install -D -m 0644 "$ROOT/evaluator/cuda/kernels.cu" "$new/share/evaluator/cuda/kernels.cu"
+    install -d "$new/share/evaluator/cuda"
+    install -m 0644 "$ROOT"/evaluator/cuda/kernels_*.cu "$new/share/evaluator/cuda/"
     chmod -R u+rwX,go=rX "$new"
     rm -rf "$APP"
     mv "$new" "$APP"

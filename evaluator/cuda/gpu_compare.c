@@ -16,27 +16,27 @@ enum {
     WORSTS_MAX = 264,
 };
 
-/* What the device measures of a row: struct row of kernels.cu. */
+/* What the device measures of a row: struct row of kernels_compare.cu. */
 struct gpu_row {
     struct compare_sums sum;
     int64_t bad, first_bad, last_bad; /* columns; -1: none */
 };
 
-/* And of many: struct total of kernels.cu. */
+/* And of many: struct total of kernels_compare.cu. */
 struct gpu_total {
     struct compare_sums sum;
     int64_t bad, nan, inf, unwritten, mismatches;
     double max_abs, max_rel;
 };
 
-/* The worst of some rows: struct worst of kernels.cu. */
+/* The worst of some rows: struct worst of kernels_compare.cu. */
 struct gpu_worst {
     double excess;
     int64_t row; /* -1: there are none */
     struct compare_sums sum;
 };
 
-/* struct comparison of kernels.cu */
+/* struct comparison of kernels_compare.cu */
 struct comparison {
     CUdeviceptr output, oracle;
     int32_t dtype, oracle_dtype;
@@ -229,7 +229,7 @@ static enum err read_element(enum dtype t, CUdeviceptr tensor, int64_t at, doubl
     return e;
 }
 
-/* struct fitting of kernels.cu */
+/* struct fitting of kernels_compare.cu */
 struct fitting {
     CUdeviceptr output, oracle;
     int32_t dtype, oracle_dtype;

@@ -17,7 +17,7 @@ enum {
 };
 
 _Static_assert(DTYPE_f64 == 0 && DTYPE_f32 == 1 && DTYPE_f16 == 2 && DTYPE_bf16 == 3,
-               "kernels.cu numbers the types like this");
+               "kernels_common.cu numbers the types like this");
 _Static_assert(DISTRIBUTION_NORMAL == 0 && DISTRIBUTION_INTEGERS == 1 && DISTRIBUTION_SPIKY == 2,
                "and the kinds of inputs");
 
@@ -74,14 +74,31 @@ static enum err make_tables(struct kernels *k, struct fault *f)
                          : e;
 }
 
+enum err kernels_source(struct buf *out, struct fault *f)
+{
+    static const char *const parts[] = {"common", "inputs", "compare"};
+    enum err e = ERR_NONE;
+    for (size_t i = 0; i < COUNT_OF(parts) && e == ERR_NONE; i++) {
+        char path[PATH_MAX];
+        struct buf part;
+        snprintf(path, sizeof(path), "%s/evaluator/cuda/kernels_%s.cu", home_dir(), parts[i]);
+        buf_init(&part, KERNELS_SOURCE);
+        e = read_file(path, &part, f);
+        buf_addf(out, "#line 1 \"kernels_%s.cu\"\n", parts[i]);
+        buf_add(out, part.data, part.len);
+        buf_release(&part);
+    }
+    if (e == ERR_NONE && out->failed)
+        e = fault_set(f, ERR_TOO_LARGE, "the keeper's kernels are larger than %zu bytes", out->max);
+    return e;
+}
+
 enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f)
 {
     *k = (struct kernels){0};
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/evaluator/cuda/kernels.cu", home_dir());
     struct buf source;
     buf_init(&source, KERNELS_SOURCE);
-    enum err e = read_file(path, &source, f);
+    enum err e = kernels_source(&source, f);
     if (e == ERR_NONE)
         e = load(k, arch, &source, f);
     buf_release(&source);
@@ -126,7 +143,7 @@ enum err kernels_launch(const struct kernels *k, enum kernel kernel, int64_t thr
 enum err kernels_fill(const struct kernels *k, struct seed s, const struct distribution *d,
                       unsigned tensor, enum dtype t, CUdeviceptr out, int64_t n, struct fault *f)
 {
-    struct { /* struct fill of kernels.cu */
+    struct { /* struct fill of kernels_inputs.cu */
         CUdeviceptr out;
         int64_t n;
         uint64_t seed_high, seed_low;
@@ -164,7 +181,7 @@ enum err kernels_redraw(const struct kernels *k, enum dtype t, CUdeviceptr out, 
                         const struct kernels_moves *m, struct fault *f)
 {
     int64_t bytes = (int64_t)dtype_bytes(t), period_bytes = m->period * bytes;
-    struct { /* struct redraw of kernels.cu */
+    struct { /* struct redraw of kernels_inputs.cu */
         CUdeviceptr out, in;
         int64_t rows, columns;
         uint64_t row_key;

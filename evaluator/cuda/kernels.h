@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The keeper's own kernels (evaluator/cuda/kernels.cu) and what the host says to them: the inputs of
+ * The keeper's own kernels (evaluator/cuda/kernels_*.cu) and what the host says to them: the inputs of
  * evaluator/inputs.h, redraws, canaries. Everything is queued into `stream` unless it says that it
  * waits. */
 #ifndef EVALUATOR_CUDA_KERNELS_H
 #define EVALUATOR_CUDA_KERNELS_H
 
 #include "core/arch.h"
+#include "core/buf.h"
 #include "evaluator/cuda/memory.h"
 #include "evaluator/inputs.h"
 
-/* The kernels of the file, by name. */
+/* The kernels, by name. */
 enum kernel {
 #define KERNEL(name) KERNEL_##name,
 #include "evaluator/cuda/kernels.def"
@@ -33,7 +34,9 @@ enum {
     KERNELS_LANES = 32,    /* of a warp */
 };
 
-/* Compiles the file of home_dir() for `arch` and loads it; takes a second. */
+/* Appends their source, the files of home_dir() one behind the other. */
+enum err kernels_source(struct buf *out, struct fault *f);
+/* Compiles it for `arch` and loads it; takes a second. */
 enum err kernels_open(struct kernels *k, const struct arch *arch, struct fault *f);
 void kernels_close(struct kernels *k);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A CUDA driver in host memory, for tests of the keeper without a GPU. An address of the device is
  * one of ours; mappable memory is a memfd, so that other processes can have it; a kernel of
- * evaluator/cuda/kernels.cu is a function here, which does the same in the simplest way. The redraw
+ * evaluator/cuda/kernels_*.cu is a function here, which does the same in the simplest way. The redraw
  * is another one (rows and columns are rotated), as good as any for the keeper. */
 #ifndef TESTS_FAKE_DRIVER_H
 #define TESTS_FAKE_DRIVER_H

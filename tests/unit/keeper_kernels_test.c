@@ -113,10 +113,8 @@ static struct ptx_module *compile_kernels(const struct arch *arch, struct compil
 {
     struct buf source;
     struct fault f = {0};
-    char path[512];
     buf_init(&source, LIMIT_SOURCE);
-    snprintf(path, sizeof(path), "%s/evaluator/cuda/kernels.cu", home_dir());
-    if (read_file(path, &source, &f) != ERR_NONE)
+    if (kernels_source(&source, &f) != ERR_NONE)
         die("no kernels", f.detail);
     struct compile_request request = {.language = "cuda", .arch = arch, .source = source.data,
                                       .source_len = source.len, .names = names, .wake_fd = -1};
