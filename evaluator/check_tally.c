@@ -54,7 +54,8 @@ void check_tally_output(struct check_tally *t, const struct compare_task *task,
         json_array_append_new(list, compare_json(task, r));
     t->has_strict = t->has_strict || task->rule.excess_max > 0 || task->rule.exact;
     t->strict = t->strict && r->strict;
-    if (!r->paper)
+    if (!r->paper &&
+        t->verdict == VERDICT_PASSED) /* the first in the problem's order is the one to mend */
         describe_bad(t, task, r, d, which);
 }
 
