@@ -211,9 +211,12 @@ function Accuracy({ report }) {
           ? `[${(t.first_bad.index || []).join(', ')}]: ${number(t.first_bad.got)}, not ${number(t.first_bad.want)}`
           : null,
     },
-    { head: 'Hints', cls: 'wide', value: (t) => (t.hints || []).join('; ') },
+    { csv: 'hints', cell: null, value: (t) => (t.hints || []).join('; ') },
   ];
+  const hinted = rows.filter((t) => t.hints?.length);
   return html`<${Section} title="Accuracy"><${Table} name="Accuracy" columns=${columns} rows=${rows} />
+    ${hinted.length > 0 && html`<ul class="hints">${hinted.flatMap((t) => t.hints.map((hint) => html`<li>
+      ${t.name}, ${t.distribution}: ${hint}</li>`))}</ul>`}
     <p class="quiet">Rule: ${report.check.rule}. Excess is the squared error beyond what rounding explains,
       relative to the signal; seeds are in the report.</p><//>`;
 }
