@@ -149,6 +149,27 @@ static inline size_t example_differences(const struct example *e, const struct d
     return bad;
 }
 
+/* Inputs that the oracle makes of others: random ones would be no attention at all. */
+static inline void example_derive(struct example *e)
+{
+    struct check_request request = {
+        .problem = e->problem, .workload = e->workload, .arch = e->arch};
+    struct fault f = {0};
+    struct buf ptx;
+    char path[sizeof(e->problem->folder) + LIMIT_NAME + 2];
+    buf_init(&ptx, LIMIT_PTX);
+    snprintf(path, sizeof(path), "%s/%s", e->problem->folder, e->problem->oracle_ptx);
+    if (e->problem->derive_launch) {
+        if (read_file(path, &ptx, &f) != ERR_NONE)
+            die("no oracle", f.detail);
+        request.oracle_ptx = ptx.data;
+        request.oracle_ptx_len = ptx.len;
+        if (tensors_derive_inputs(&request, &e->gpu, &f) != ERR_NONE)
+            die("no derived inputs", f.detail);
+    }
+    buf_release(&ptx);
+}
+
 static inline bool example_try(struct example *e, const struct distribution *d,
                                char why[LIMIT_DETAIL])
 {
@@ -159,6 +180,7 @@ static inline bool example_try(struct example *e, const struct distribution *d,
     if (!good)
         die("out of memory", "");
     tensors_draw_inputs(&e->gpu, e->workload, d, seed);
+    example_derive(e);
     tensors_poison_outputs(&e->gpu);
     tensors_poison_outputs(&e->vm);
     good = example_on_gpu(e, why) && example_on_vm(e, why);

@@ -55,6 +55,21 @@ static size_t bytes_of(const struct keeper_task *t, size_t i)
     return (size_t)n * dtype_bytes(def->role == TENSOR_OUTPUT ? def->oracle_dtype : def->dtype);
 }
 
+/* How many values differ. A redraw that flips the sign of a 0 makes the other 0, where sums make the one that they
+ * always make: that is no difference. */
+static uint64_t count_values(enum dtype type, CUdeviceptr a, CUdeviceptr b, size_t bytes)
+{
+    unsigned char *x = malloc(bytes), *y = malloc(bytes);
+    uint64_t different = 0;
+    if (!x || !y || cu.MemcpyDtoH(x, a, bytes) || cu.MemcpyDtoH(y, b, bytes))
+        die("cannot look at the tensors", "");
+    for (size_t i = 0; i < bytes / dtype_bytes(type); i++)
+        different += dtype_load(type, x, i) != dtype_load(type, y, i);
+    free(x);
+    free(y);
+    return different;
+}
+
 /* The oracle over the inputs of a redrawn slot against what the redraw makes of the base's tensors. */
 static bool oracle_agrees(struct keeper_task *t, const struct task_draw *d)
 {
@@ -77,8 +92,10 @@ static bool oracle_agrees(struct keeper_task *t, const struct task_draw *d)
                            &d->keys, &f), &f);
         must(kernels_count_different(&t->gpu->kernels, ours[i], want, bytes_of(t, i), &different,
                                      &f), &f);
+        if (different) /* of most tensors no byte does */
+            different = count_values(type, ours[i], want, bytes_of(t, i));
         if (different)
-            printf("# %s: %llu bytes of %s differ\n", p->name, (unsigned long long)different,
+            printf("# %s: %llu values of %s differ\n", p->name, (unsigned long long)different,
                    p->tensors[i].name);
         all += different;
         cu.MemFree(want);
