@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/messages.h"
+#include "core/messages.h"
 
 static json_t *past(int turns)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/messages.h"
+#include "core/messages.h"
 
 #include <stdlib.h>
 #include <string.h>

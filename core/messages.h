@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The messages of one call, made from what a trajectory has seen so far. Pure. */
-#ifndef AGENT_MESSAGES_H
-#define AGENT_MESSAGES_H
+#ifndef CORE_MESSAGES_H
+#define CORE_MESSAGES_H
 
 #include <jansson.h>
 #include <stdbool.h>
