@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct fetcher {
     CURLM *multi;
@@ -45,6 +46,8 @@ static void destroy(struct fetcher *h, struct fetch_call *call)
     h->running--;
     curl_multi_remove_handle(h->multi, call->easy);
     curl_easy_cleanup(call->easy);
+    for (struct curl_slist *line = call->headers; line; line = line->next)
+        explicit_bzero(line->data, strlen(line->data)); /* one of them may be a key */
     curl_slist_free_all(call->headers);
     free(call);
 }
@@ -89,11 +92,17 @@ static bool add_headers(struct fetch_call *call, const char *const *headers)
     return true;
 }
 
+/* Plain http is for this host itself, and what is sent there is nobody else's. */
+static bool set_proxy(CURL *e, const char *url)
+{
+    return strncasecmp(url, "http://", 7) || !curl_easy_setopt(e, CURLOPT_PROXY, "");
+}
+
 static bool set_up(struct fetch_call *call, const struct fetch_request *r)
 {
     CURL *e = call->easy;
     return !curl_easy_setopt(e, CURLOPT_URL, r->url) &&
-           !curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") &&
+           !curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") && set_proxy(e, r->url) &&
            !curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) &&
            !curl_easy_setopt(e, CURLOPT_USERAGENT, "ptxbench-agent/" PTXBENCH_VERSION) &&
            !curl_easy_setopt(e, CURLOPT_HTTPHEADER, call->headers) &&
@@ -168,9 +177,11 @@ static void finish(struct fetcher *h, struct fetch_call *call, CURLcode code)
     on_done(arg, &result);
 }
 
-static void finish_all(struct fetcher *h)
+/* True if a call has ended. */
+static bool finish_all(struct fetcher *h)
 {
     CURLMsg *message;
+    bool ended = false;
     int left;
     while ((message = curl_multi_info_read(h->multi, &left))) {
         struct fetch_call *call = NULL;
@@ -179,7 +190,9 @@ static void finish_all(struct fetcher *h)
             continue;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
         finish(h, call, code);
+        ended = true;
     }
+    return ended;
 }
 
 enum err fetch_wait(struct fetcher *h, struct pollfd *fds, size_t count, int timeout_ms,
@@ -192,7 +205,8 @@ enum err fetch_wait(struct fetcher *h, struct pollfd *fds, size_t count, int tim
     for (size_t i = 0; i < count; i++)
         extra[i] = (struct curl_waitfd){.fd = fds[i].fd, .events = CURL_WAIT_POLLIN};
     CURLMcode code = curl_multi_perform(h->multi, &running);
-    finish_all(h);
+    if (finish_all(h))
+        timeout_ms = 0; /* whoever waits has something to do */
     if (!code)
         code = curl_multi_poll(h->multi, extra, (unsigned)count, timeout_ms, NULL);
     for (size_t i = 0; i < count; i++)

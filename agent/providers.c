@@ -25,7 +25,7 @@ static const struct need {
 struct provider_fields {
     const char *format, *url, *key_env, *key_file, *folder;
     json_t *program, *models;
-    int64_t concurrency, requests_per_minute, timeout_s;
+    int64_t concurrency, requests_per_minute, timeout_s, stall_s;
 };
 
 #define FIELD(f) .name = #f, .offset = offsetof(struct provider_fields, f)
@@ -41,6 +41,7 @@ static const struct json_field provider_fields[] = {
     {FIELD(concurrency), .kind = JSON_INT64, .min = 1, .max = 1024},
     {FIELD(requests_per_minute), .kind = JSON_INT64, .min = 0, .max = 1000000},
     {FIELD(timeout_s), .kind = JSON_INT64, .min = 1, .max = 86400},
+    {FIELD(stall_s), .kind = JSON_INT64, .min = 1, .max = 86400},
 };
 
 struct model_fields {
@@ -166,7 +167,7 @@ static void judge(const struct provider *p, const char *path, struct faults *fau
 static void read_provider(const char *name, const json_t *value, const char *path,
                           struct provider *p, struct faults *faults)
 {
-    struct provider_fields got = {.concurrency = 8, .timeout_s = 1800};
+    struct provider_fields got = {.concurrency = 8, .timeout_s = 1800, .stall_s = 60};
     json_read(value, provider_fields, COUNT_OF(provider_fields), &got, path, faults);
     *p = (struct provider){.name = name,
                            .format = got.format,
@@ -176,7 +177,8 @@ static void read_provider(const char *name, const json_t *value, const char *pat
                            .folder = got.folder,
                            .concurrency = got.concurrency,
                            .requests_per_minute = got.requests_per_minute,
-                           .timeout_s = got.timeout_s};
+                           .timeout_s = got.timeout_s,
+                           .stall_s = got.stall_s};
     read_program(got.program, json_at(path, "program").text, p, faults);
     if (got.models)
         read_models(got.models, json_at(path, "models").text, p, faults);
@@ -252,6 +254,12 @@ const struct provider_model *provider_model(const struct provider *p, const char
         if (!strcmp(p->models[i].name, name))
             return &p->models[i];
     return NULL;
+}
+
+int64_t provider_max_output(const struct provider_model *m, const json_t *params)
+{
+    int64_t asked = json_integer_value(json_object_get(params, "max_tokens"));
+    return asked > 0 && asked < m->max_output ? asked : m->max_output;
 }
 
 /* Others who can read the file have the key. */

@@ -7,13 +7,17 @@
  * { "providers": {
  *     "NAME": {
  *       "format": "openai_chat" | "openai_responses" | "anthropic" | "gemini" | "replay" |
- * "script", "url": "https://…/v1",          less the format's own path; http:// only to this host
- *       "key_env": "NAME"  or  "key_file": "/path",      neither: no key is sent
- *       "folder": "/path",              replay: answers in files, see agent/replay.h
- *       "program": ["/path", "arg"],    script: messages on its input, the answer on its output
+ *                 "script",
+ *       "url": "https://…/v1",           less the format's own path; http:// only to this host
+ *       "key_env": "NAME" or "key_file": "/path",    neither: no key is sent
+ *       "folder": "/path",               replay: answers in files, see agent/talk_replay.h
+ *       "program": ["/path", "arg"],     script: messages on its input, the answer on its output
  *       "models": {"NAME": {"context": 200000, "max_output": 64000,
- *                           "price": {"input", "cached", "cache_write", "output"}}},     $ per
- * million "concurrency": 8, "requests_per_minute": 60, "timeout_s": 1800 } } } */
+ *                           "price": {"input", "cached", "cache_write", "output"}}},
+ *                                        US dollars per million tokens
+ *       "concurrency": 8, "requests_per_minute": 60,
+ *       "timeout_s": 1800,               of a whole call
+ *       "stall_s": 60 } } }              an answer that has begun may pause for so long */
 #ifndef AGENT_PROVIDERS_H
 #define AGENT_PROVIDERS_H
 
@@ -35,7 +39,8 @@ struct provider {
     const char *program[PROVIDER_ARGS + 1]; /* NULL-terminated; [0] NULL: none */
     struct provider_model *models;
     size_t model_count;
-    int64_t concurrency, requests_per_minute, timeout_s; /* requests_per_minute 0: no limit */
+    int64_t concurrency, requests_per_minute; /* requests_per_minute 0: no limit */
+    int64_t timeout_s, stall_s;               /* of a call; without a byte once some have come */
 };
 
 struct providers {
@@ -53,6 +58,8 @@ void providers_release(struct providers *p);
 const struct provider *providers_find(const struct providers *p, const char *name);
 /* NULL: the model is not on the provider's list. */
 const struct provider_model *provider_model(const struct provider *p, const char *name);
+/* Tokens that a call may make at most: the model's own limit, or less if `params` says so. */
+int64_t provider_max_output(const struct provider_model *m, const json_t *params);
 
 /* The provider's key, anew at each call so that it may be changed, appended to `out`; nothing if it
  * has none. Wipe it with provider_key_wipe. No text of `f` holds any of it. */
