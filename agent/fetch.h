@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Many HTTP requests at one time, in one thread: the one file that knows libcurl. Certificates are
- * verified, redirects are not followed, and every request has a time and a size beyond which it is
- * ended. */
+ * verified, with the authorities of $SSL_CERT_FILE too if it is set; redirects are not followed;
+ * proxies of the environment are used for https: alone; every request has a time and a size beyond
+ * which it is ended. */
 #ifndef AGENT_FETCH_H
 #define AGENT_FETCH_H
 
