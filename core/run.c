@@ -223,14 +223,21 @@ static void check_range(double value, double least, double most, const char *pat
         faults_add(faults, path, "must be %.12g to %.12g, not %.12g", least, most, value);
 }
 
-static void read_params(struct run_request *q, json_t *given, struct faults *faults)
+bool run_params_check(const json_t *params, const char *path, struct faults *faults)
 {
     struct params p = {0};
+    size_t before = json_array_size(faults->items) + faults->dropped;
+    json_read(params, params_fields, COUNT_OF(params_fields), &p, path, faults);
+    check_range(p.temperature, 0, 2, json_at(path, "temperature").text, faults);
+    check_range(p.top_p, 0, 1, json_at(path, "top_p").text, faults);
+    return json_array_size(faults->items) + faults->dropped == before;
+}
+
+static void read_params(struct run_request *q, json_t *given, struct faults *faults)
+{
     q->params = given ? json_deep_copy(given) : json_object();
-    if (!given || !json_read(given, params_fields, COUNT_OF(params_fields), &p, "$.params", faults))
+    if (!given || !run_params_check(given, "$.params", faults))
         return;
-    check_range(p.temperature, 0, 2, "$.params.temperature", faults);
-    check_range(p.top_p, 0, 1, "$.params.top_p", faults);
     const char *name;
     void *next;
     json_t *value;

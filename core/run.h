@@ -47,6 +47,9 @@ bool run_parse(const struct registry *r, const char *home, const json_t *body,
                struct run_request *out, struct faults *faults);
 void run_release(struct run_request *q);
 
+/* Is this a run's params: the four members above at most, each in its range? */
+bool run_params_check(const json_t *params, const char *path, struct faults *faults);
+
 /* The request with every default filled in, every member there: {"problem", "workload", "arch",
  * "device", "name", "provider", "model", "condition", "variants": ["contract", …], "trajectories":
  * of each variant, "turns", "target_speedup", "history", "feedback", "params", "budget": {"tokens":

@@ -2,26 +2,30 @@
  * Trajectories as files, in the mini-swe-agent 1.1 layout: what the paper's agent wrote can be read
  * here, and its tools read what we write. Pure.
  *
- * { "info": { "model_stats": {"instance_cost", "api_calls"},
- *             "config": {"agent", "agent_type", "model", "model_type", "environment",
- * "environment_type"}, "mini_version", "exit_status", "submission": source of the best kernel,
- *             "ptxbench": { "schema": 1, "run": {as core/db/runs.h gives it, less what changes},
- *                           "trajectory", "variant", "variant_name", "reason", "detail", "tokens",
- * "estimated", "others": [steps that are no turn of the conversation, whole] } }, "messages":
- * [system, user, then for each turn assistant: content, reasoning_content?, extra: {actions,
- * response, cost, timestamp, ptxbench: its call}, user: content, extra: {…, event, traces,
- * all_passed, min_speedup, target_met, ptxbench: its step}, exit], "trajectory_format":
- * "mini-swe-agent-1.1" }
+ * { "info": {
+ *     "model_stats": {"instance_cost", "api_calls"},
+ *     "config": {"agent", "agent_type", "model", "model_type", "environment", "environment_type"},
+ *     "mini_version", "exit_status", "submission": source of the best kernel,
+ *     "ptxbench": {"schema": 1, "run": {of core/db/runs.h what does not change}, "trajectory",
+ *                  "variant", "variant_name", "tokens", "estimated", "state", "reason", "detail",
+ *                  "others": [steps that are no turn of the conversation, whole]} },
+ *   "messages": [system, user, then of each turn
+ *     assistant: content, reasoning_content?, extra: {actions, response, cost, timestamp,
+ *                ptxbench: the step, less texts that are messages},
+ *     user: content, extra: {raw_output, returncode, timestamp, exception_info, event, traces,
+ *           all_passed, min_speedup, target_met},
+ *     exit: content, extra: {exit_status, submission, min_speedup}],
+ *   "trajectory_format": "mini-swe-agent-1.1" }
  *
- * Turn n is messages[2 + 2n] and messages[3 + 2n]. A conversation of which an answer has no
- * feedback yet ends in it. */
+ * Turn n is messages[2 + 2n] and messages[3 + 2n]. A conversation whose last answer has no feedback
+ * ends with it. */
 #ifndef CORE_TRAJECTORY_H
 #define CORE_TRAJECTORY_H
 
 #include "core/run.h"
 
 enum {
-    TRAJECTORY_BYTES = 64 * MIB, /* of what is imported at once */
+    TRAJECTORY_BYTES = 32 * MIB, /* of what is imported at once */
     TRAJECTORY_TRIES = 64,       /* steps of a trajectory beside its turns */
 };
 
