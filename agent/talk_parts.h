@@ -45,11 +45,10 @@ struct talk {
 __attribute__((format(printf, 3, 4))) void talk_ended(struct talk *k, enum talk_end end,
                                                       const char *fmt, ...);
 
-/* Reads what replay files and programs tell of an answer beside its text: {"finish": "stop" |
- * "length" | "refused" | "other" | "none", "usage": {"input", "cached", "cache_write", "output",
- * "reasoning", "cost_usd"}, "reasoning": "…"}. Members that are absent change nothing; `text` and
- * `delay_ms`, where not NULL, take members of these names. False with the reason in `f`. */
-bool talk_read_told(const json_t *told, struct llm_answer *a, const char **text, int64_t *delay_ms,
-                    struct fault *f);
+/* Reads what replay files and programs tell of an answer into `a`: {"text": "…", "reasoning": "…",
+ * "finish": "stop" | "length" | "refused" | "other" | "none", "usage": {"input", "cached",
+ * "cache_write", "output", "reasoning", "cost_usd"}, "delay_ms": 0}. Members that are absent change
+ * nothing; `delay_ms` may be NULL. False with the reason in `f`. */
+bool talk_read_told(const json_t *told, struct llm_answer *a, int64_t *delay_ms, struct fault *f);
 
 #endif

@@ -54,8 +54,10 @@ static enum err read_told(struct talk *k, const char *path, struct replay *own, 
     buf_init(&text, TOLD_MAX);
     enum err e = read_file(path, &text, f);
     json_t *told = e ? NULL : json_parse(text.data ? text.data : "", text.len, &why);
-    if (!e && (!told || !talk_read_told(told, &k->answer, NULL, &own->delay_ms, &why)))
+    if (!e && (!told || !talk_read_told(told, &k->answer, &own->delay_ms, &why)))
         e = fault_set(f, ERR_INVALID, "%s", why.detail);
+    if (!e && k->answer.text.len)
+        e = fault_set(f, ERR_INVALID, "$.text: belongs into the file beside");
     json_decref(told);
     buf_release(&text);
     return e;

@@ -286,15 +286,13 @@ static bool read_answer(struct talk *k, struct fault *f)
 {
     struct script *s = k->own;
     struct fault ignored = {0};
-    const char *text, *at = s->output.len ? s->output.data : "";
+    const char *at = s->output.len ? s->output.data : "";
     size_t blank = strspn(at, " \t\r\n");
     json_t *told = at[blank] == '{' ? json_parse(at, s->output.len, &ignored) : NULL;
     bool ok = true;
     k->answer.finish = LLM_STOP;
     if (told && json_object_get(told, "text")) {
-        ok = talk_read_told(told, &k->answer, &text, NULL, f);
-        if (ok && text)
-            buf_adds(&k->answer.text, text);
+        ok = talk_read_told(told, &k->answer, NULL, f);
     } else {
         buf_release(&k->answer.text);
         k->answer.text = s->output;
