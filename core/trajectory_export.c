@@ -3,6 +3,7 @@
 
 #include "core/trajectory_parts.h"
 #include "core/util.h"
+#include "core/words.h"
 
 const char *const trajectory_run_members[] = {
     "id",     "name",       "problem",     "workload",    "arch",     "device", "provider",
@@ -62,7 +63,8 @@ static bool is_turn(const json_t *steps, size_t i, json_int_t n)
 {
     const json_t *step = json_array_get(steps, i);
     bool last = i + 1 == json_array_size(steps);
-    bool open = strcmp(text_at(step, "state"), "done") != 0;
+    bool open = strcmp(text_at(step, "state"), "done") != 0 &&
+                !json_is_string(json_object_get(step, "feedback_text"));
     return json_integer_value(json_object_get(step, "n")) == n && has_answer(step) &&
            (json_is_true(json_object_get(step, "counted")) || (last && open));
 }
@@ -120,20 +122,27 @@ static json_t *answer_of(const json_t *step, const char *model)
     return message;
 }
 
+/* Of the evaluation; what was imported has it in its feedback alone. */
+static const char *verdict_of(const json_t *step)
+{
+    const char *told = text_at(step, "verdict");
+    const char *fed = text_at(json_object_get(step, "feedback"), "verdict");
+    return *told ? told : verdict_find(fed) >= 0 ? fed : "";
+}
+
 static const char *event_of(const json_t *step)
 {
     const char *extraction = text_at(step, "extraction");
-    return json_is_string(json_object_get(step, "verdict"))   ? "evaluation"
+    return *verdict_of(step)                                  ? "evaluation"
            : *extraction && strcmp(extraction, "kernel") != 0 ? "no_code"
                                                               : "test_failed";
 }
 
 static json_t *traces_of(const json_t *step)
 {
-    const json_t *verdict = json_object_get(step, "verdict");
-    return json_is_string(verdict)
-               ? json_pack("[{s:O, s:O}]", "status", verdict, "speedup", at(step, "speedup"))
-               : json_array();
+    return *verdict_of(step) ? json_pack("[{s:s, s:O}]", "status", verdict_of(step), "speedup",
+                                         at(step, "speedup"))
+                             : json_array();
 }
 
 /* The next message: feedback, and below it what somebody added. */
@@ -142,7 +151,8 @@ static json_t *feedback_of(const json_t *step, const json_t *run)
     const char *supervision = text_at(step, "supervision"), *text = text_at(step, "feedback_text");
     double target = json_number_value(json_object_get(run, "target_speedup"));
     double speedup = json_number_value(json_object_get(step, "speedup"));
-    json_t *content = json_sprintf("%s%s%s", text, *supervision ? "\n\n" : "", supervision);
+    json_t *content =
+        json_sprintf("%s%s%s", text, *text && *supervision ? "\n\n" : "", supervision);
     return json_pack("{s:s, s:o, s:{s:s, s:i, s:o, s:n, s:s, s:o, s:b, s:O, s:b}}", "role", "user",
                      "content", content, "extra", "raw_output", text, "returncode",
                      json_is_true(json_object_get(step, "correct")) ? 0 : 1, "timestamp",

@@ -62,6 +62,8 @@ static void judge(json_t *step, const json_t *extra)
     json_object_set_new(step, "correct", json_boolean(correct));
     json_object_set_new(step, "speedup", correct && speedup > 0 ? json_real(speedup) : json_null());
     json_object_set_new(step, "verdict", verdict ? json_string(verdict) : json_null());
+    if (verdict)
+        json_object_set_new(step, "feedback", json_pack("{s:s}", "verdict", verdict));
 }
 
 /* One of two names, of a count; null if there is none that makes sense. */

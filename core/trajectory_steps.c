@@ -35,7 +35,7 @@ static const struct json_field step_fields[] = {
     {.name = "n", .kind = JSON_INT64, .required = true, .min = 0, .max = RUN_TURNS - 1},
     {.name = "try", .kind = JSON_INT64, .required = true, .min = 0, .max = 1000},
     {.name = "state", .kind = JSON_CHOICE, .required = true, .choices = states},
-    {.name = "counted", .kind = JSON_YESNO, .required = true},
+    {.name = "counted", .kind = JSON_YESNO},
     {.name = "label", .kind = JSON_CHOICE, .choices = labels},
     {.name = "correct", .kind = JSON_YESNO},
     {.name = "inst", .kind = JSON_YESNO},
@@ -71,6 +71,9 @@ static const struct json_field call_fields[] = {
     COUNTER("cache_write"),
     COUNTER("tokens_out"),
     COUNTER("reasoning_tokens"),
+    COUNTER("http_status"),
+    {.name = "provider", .kind = JSON_TEXT, .min = 0, .max = LIMIT_NAME},
+    {.name = "model", .kind = JSON_TEXT, .min = 0, .max = 2 * LIMIT_NAME - 1},
     {.name = "usd", .kind = JSON_DOUBLE},
     {.name = "request_sha256", .kind = JSON_TEXT, .min = SHA256_HEX - 1, .max = SHA256_HEX - 1},
     {.name = "started_at", .kind = JSON_TEXT, .min = 1, .max = 64},
@@ -106,14 +109,21 @@ static json_t *call_of(const json_t *told, const char *path, struct faults *faul
     return call;
 }
 
+/* These are told without texts. */
 static void check_calls(json_t *step, const char *path, struct faults *faults)
 {
-    json_t *list = json_object_get(step, "calls"), *checked = json_array(), *call;
+    static const char *const texts[] = {"answer", "reasoning", "blocks"};
+    json_t *list = json_object_get(step, "calls"), *kept = json_array(), *call;
     struct json_path at = json_at(path, "calls");
     size_t i;
     json_array_foreach(list, i, call)
-        json_array_append_new(checked, call_of(call, json_at_index(at.text, i).text, faults));
-    json_object_set_new(step, "calls", checked);
+    {
+        json_t *checked = call_of(call, json_at_index(at.text, i).text, faults);
+        for (size_t k = 0; k < COUNT_OF(texts); k++)
+            json_object_del(checked, texts[k]);
+        json_array_append_new(kept, checked);
+    }
+    json_object_set_new(step, "calls", kept);
 }
 
 /* What the database would refuse, or count wrongly. */
@@ -163,6 +173,8 @@ static json_t *feedback_text(const json_t *content, const char *supervision)
 {
     size_t n = json_string_length(content), m = strlen(supervision);
     const char *text = json_string_value(content);
+    if (m && n == m && !strcmp(text, supervision))
+        return json_string("");
     if (m && n >= m + 2 && !memcmp(text + n - m - 2, "\n\n", 2) &&
         !strcmp(text + n - m, supervision))
         return json_stringn(text, n - m - 2);
