@@ -4,6 +4,7 @@
 
 #include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/run.h"
 #include "cli/table.h"
 #include "core/util.h"
 
@@ -76,6 +77,26 @@ int cmd_list(int argc, char **argv)
         {{"id", "id", 0}, {"state", "state", 0}, {"verdict", "verdict", 0}, {"problem", "problem", 0},
          {"workload", "workload", 0}, {"arch", "arch", 0}, {"device", "device", 0}, {"label", "label", 0},
          {"created", "created_at", 0}}};
+    return run(&b, argc, argv);
+}
+
+int run_list(int argc, char **argv)
+{
+    static const struct option_row rows[] = {
+        COMMON_ROWS,
+        {"problem", 'p', "NAME", NULL, "only this problem"},
+        {"model", 'm', "NAME", NULL, "only this model"},
+        {"state", 0, "STATE", NULL, "only running or done"},
+        {"owner", 0, "NAME", NULL, "only this owner's"},
+        {"limit", 'n', "N", NULL, "how many, 1 to 200"},
+        {"cursor", 0, "CURSOR", NULL, "the next page: `next` of --json"},
+    };
+    static const struct board b = {
+        {"run list", "", "Lists runs, newest first.", rows, COUNT_OF(rows), 0, 0, NULL},
+        "/v1/runs", "items", "no run matches",
+        {{"id", "id", 0}, {"state", "state", 0}, {"reason", "reason", 0}, {"name", "name", 0},
+         {"problem", "problem", 0}, {"arch", "arch", 0}, {"model", "model", 0}, {"calls", "spent.calls", 0},
+         {"usd", "spent.usd", 2}, {"best", "best.speedup", 3}, {"created", "created_at", 0}}};
     return run(&b, argc, argv);
 }
 

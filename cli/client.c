@@ -15,7 +15,7 @@ enum {
     TOKEN_MAX = 512,
     URL_MAX = 8 * KIB,
     ANSWER_MAX = LIMIT_PTX, /* the largest thing that can be asked for */
-    LINE_MAX_BYTES = 2 * LIMIT_EVENT,
+    LINE_MAX_BYTES = LIMIT_BODY, /* an event is small, but a reset has a whole run */
     SILENCE_S = 45, /* a stream sends a comment every 15 s */
 };
 

@@ -111,16 +111,25 @@ void table_print(FILE *out, const struct column *columns, size_t count, const js
 
 /* ---- one submission ---- */
 
-static const char *paint(FILE *out, const char *colour)
+bool out_is_terminal(FILE *out)
 {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    bool plain = (no && no[0]) || !isatty(fileno(out)) || !term || strcmp(term, "dumb") == 0;
-    return plain ? "" : colour;
+    const char *term = getenv("TERM");
+    return isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
 }
 
-/* "  title     a b c": the members named by `keys`, those that are null left out; nothing if all are. */
-static void print_line(FILE *out, const char *title, const json_t *doc, const struct column *parts,
-                       size_t count)
+bool out_has_colour(FILE *out)
+{
+    const char *no = getenv("NO_COLOR");
+    return !(no && no[0]) && out_is_terminal(out);
+}
+
+static const char *paint(FILE *out, const char *colour)
+{
+    return out_has_colour(out) ? colour : "";
+}
+
+void table_line(FILE *out, const char *title, const json_t *doc, const struct column *parts,
+                size_t count)
 {
     bool begun = false;
     for (size_t i = 0; i < count; i++) {
@@ -140,7 +149,7 @@ static void print_line(FILE *out, const char *title, const json_t *doc, const st
 }
 
 #define PRINT_LINE(out, title, doc, ...)                                                           \
-    print_line(out, title, doc, (const struct column[]){__VA_ARGS__},                              \
+    table_line(out, title, doc, (const struct column[]){__VA_ARGS__},                              \
                sizeof((const struct column[]){__VA_ARGS__}) / sizeof(struct column))
 
 void submission_print(FILE *out, const json_t *s)
@@ -175,7 +184,7 @@ void event_print(FILE *out, const char *kind, const json_t *data)
 {
     static const struct column parts[] = {{"", "stage", 0},  {"", "state", 0},     {"", "done", 0},
                                           {"of ", "total", 0}, {"ms ", "wall_ms", 1}, {"", "verdict", 0}};
-    print_line(out, kind, data, parts, sizeof(parts) / sizeof(parts[0]));
+    table_line(out, kind, data, parts, sizeof(parts) / sizeof(parts[0]));
 }
 
 int submission_exit_code(const json_t *submission)

@@ -4,6 +4,7 @@
 #define CLI_TABLE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "core/words.h"
@@ -18,6 +19,13 @@ struct column {
  * Numbers stand to the right. Prints `nothing` if there is no row. */
 void table_print(FILE *out, const struct column *columns, size_t count, const json_t *rows,
                  const char *nothing);
+
+/* "  title     a b c": the members named by `parts`, those that are null left out; nothing if all are. */
+void table_line(FILE *out, const char *title, const json_t *doc, const struct column *parts, size_t count);
+
+/* Can the cursor be moved there, and is colour wanted ($NO_COLOR)? */
+bool out_is_terminal(FILE *out);
+bool out_has_colour(FILE *out);
 
 /* The answer of GET /v1/submissions/{id}. */
 void submission_print(FILE *out, const json_t *submission);
