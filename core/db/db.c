@@ -37,6 +37,7 @@ static const struct {
     /* clang-format off */
     {"PX404", ERR_NOT_FOUND},
     {"PX409", ERR_CONFLICT},
+    {"PX422", ERR_INVALID},
     {"PX429", ERR_QUOTA},
     {"57014", ERR_DEADLINE}, /* statement timeout */
     {"40",    ERR_BUSY},     /* serialization failure, deadlock */

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reading the boards that board_keep.sql keeps.
 
--- Ranks of a board, best first: an entry shares the rank of the first of its band iff the 95 % interval of
+-- Ranks of a board, best first (in core/db/board.c too): an entry shares the rank of the first of its band iff the 95 % interval of
 -- their difference covers 0. Differences of logarithms, since an interval is one of ratios; half widths of
 -- independent measurements add in quadrature.
 CREATE OR REPLACE FUNCTION half_width(p_lo float8, p_hi float8) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
@@ -17,36 +17,6 @@ CREATE OR REPLACE FUNCTION is_device(p_model text, p_wanted text) RETURNS boolea
     SELECT p_wanted IS NULL OR p_model = p_wanted OR (p_wanted = 'gpu' AND p_model <> 'ptxvm')
         OR lower(p_wanted) = ANY (string_to_array(lower(p_model), ' '))
 $$;
-
--- Entries of a board, best first, with their ranks; reads no more than it gives.
-CREATE OR REPLACE FUNCTION board_page(p_board bigint, p_limit int)
-RETURNS TABLE (rank int, speedup float8, thread_instructions bigint, submission_id uuid, json text)
-LANGUAGE plpgsql STABLE ROWS 100 AS $$
-DECLARE
-    e record;
-    v_n int := 0;
-    v_first float8;
-    v_half float8;
-BEGIN
-    FOR e IN SELECT * FROM board_entries x WHERE x.board_id = p_board
-              ORDER BY x.speedup DESC NULLS LAST, x.thread_instructions, x.submission_id LIMIT p_limit
-    LOOP
-        v_n := v_n + 1;
-        IF e.speedup IS NULL THEN
-            rank := NULL;
-        ELSIF rank IS NULL OR NOT in_band(v_first, v_half, ln(e.speedup), half_width(e.ci_lo, e.ci_hi)) THEN
-            rank := v_n;
-            v_first := ln(e.speedup);
-            v_half := half_width(e.ci_lo, e.ci_hi);
-        END IF;
-        speedup := e.speedup;
-        thread_instructions := e.thread_instructions;
-        submission_id := e.submission_id;
-        json := concat('{"rank":', coalesce(rank::text, 'null'), ',"attempts":', e.attempts, ',',
-                       substr(e.item, 2));
-        RETURN NEXT;
-    END LOOP;
-END $$;
 
 -- Rank of a submission on its own board; NULL if it is not the one that stands for its entry there.
 CREATE OR REPLACE FUNCTION board_rank(p_id uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
@@ -110,31 +80,30 @@ RETURNS SETOF boards LANGUAGE sql STABLE AS $$
        AND (SELECT true FROM board_entries e WHERE e.board_id = b.id LIMIT 1)
 $$;
 
--- One board of each device model that is asked for, together: of one epoch (the newest unless told) and one
--- baseline (unless told the vendor's own, or one put together of its parts if there is no other). JSON as text,
--- made of what each entry says of itself.
-CREATE OR REPLACE FUNCTION leaderboard(p_problem text, p_workload text, p_arch text, p_device_model text,
-                                       p_epoch int, p_baseline text, p_limit int)
-RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- One board of each device model that is asked for, of one epoch (the newest unless told) and one baseline
+-- (unless told the vendor's own, or one put together of its parts if there is no other): their ids, null if there
+-- is none, and what is said above the entries, as the beginning of a JSON object. The entries follow by statements
+-- of their own (core/db/board.c).
+CREATE OR REPLACE FUNCTION board_head(p_problem text, p_workload text, p_arch text, p_device_model text, p_epoch int,
+                                      p_baseline text, OUT head text, OUT boards bigint[])
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     v record;
-    v_items text;
 BEGIN
     SELECT array_agg(b.id) AS ids, array_agg(DISTINCT b.epoch) AS epochs, coalesce(nullif(p_epoch, 0), max(b.epoch)) AS epoch
       INTO v FROM boards_chosen(p_problem, p_workload, p_arch, p_device_model) b;
     SELECT v.ids, v.epochs, v.epoch, array_agg(DISTINCT b.baseline) AS baselines,
            coalesce(p_baseline, (array_agg(b.baseline ORDER BY b.baseline LIKE '%(composed)', b.baseline))[1]) AS baseline
       INTO v FROM boards b WHERE b.id = ANY (v.ids) AND b.epoch = v.epoch AND b.baseline <> '';
-    SELECT string_agg(x.json, ',') INTO v_items
-      FROM (SELECT e.json
-              FROM boards b CROSS JOIN LATERAL board_page(b.id, p_limit) e
-             WHERE b.id = ANY (v.ids) AND b.epoch = v.epoch AND b.baseline IN (v.baseline, '')
-             ORDER BY e.speedup DESC NULLS LAST, e.thread_instructions, e.submission_id LIMIT p_limit) x;
-    RETURN concat('{"epoch":', coalesce(v.epoch::text, 'null'), ',"epochs":', coalesce(to_json(v.epochs)::text, '[]'),
-                  ',"baseline":', coalesce(to_json(v.baseline)::text, 'null'),
-                  ',"baselines":', coalesce(to_json(v.baselines)::text, '[]'),
-                  ',"hidden":', board_hidden(p_problem, p_workload, p_arch), ',"items":[', v_items, ']}');
+    boards := (SELECT array_agg(b.id) FROM boards b
+                WHERE b.id = ANY (v.ids) AND b.epoch = v.epoch AND b.baseline IN (v.baseline, ''));
+    head := concat('{"epoch":', coalesce(v.epoch::text, 'null'), ',"epochs":', coalesce(to_json(v.epochs)::text, '[]'),
+                   ',"baseline":', coalesce(to_json(v.baseline)::text, 'null'),
+                   ',"baselines":', coalesce(to_json(v.baselines)::text, '[]'),
+                   ',"hidden":', board_hidden(p_problem, p_workload, p_arch));
 END $$;
+DROP FUNCTION IF EXISTS leaderboard(text, text, text, text, int, text, int);
+DROP FUNCTION IF EXISTS board_page(bigint, int);
 
 -- Takes a submission off the boards for a reason that everybody may read, or puts it back (reason NULL). NULL:
 -- there is no such submission.

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Evaluations: what a job means to its submission, what a worker is given, and how a result is stored.
--- Lock order everywhere: owner, job, submission.
+-- Lock order everywhere: owner, job, submission, and then as steps.sql says.
 
--- One change of a submission: the next rev under its row lock, the event of that number, the hint.
+-- One change of a submission: the next rev under its row lock, the event of that number, the hint. The run that it
+-- is of, if any, hears of it too.
 CREATE OR REPLACE FUNCTION submission_touch(p_id uuid, p_kind text, p_data json, p_state text DEFAULT NULL)
 RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -12,6 +13,9 @@ BEGIN
     RETURNING rev INTO v_rev;
     INSERT INTO events (topic, seq, kind, data) VALUES (p_id, v_rev, p_kind, p_data);
     PERFORM pg_notify('submission_event', p_id::text);
+    IF p_state IS DISTINCT FROM 'done' THEN     -- of the end step_evaluated tells
+        PERFORM step_stage(p_id, p_data);
+    END IF;
     RETURN v_rev;
 END $$;
 
@@ -84,6 +88,7 @@ BEGIN
     END IF;
     PERFORM submission_touch(v_submission, 'state',
         json_build_object('kind', 'state', 'state', 'done', 'verdict', v_verdict), 'done');
+    PERFORM step_evaluated(v_submission, v_verdict);
 END $$;
 
 -- ---- what workers call ----
@@ -95,7 +100,7 @@ LANGUAGE plpgsql ROWS 1 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     RETURN QUERY
     SELECT j.id, j.attempt, j.max_attempts, e.id, s.id, j.lane, j.timeout_s, s.request
-      FROM job_claim(p_worker, p_lanes, p_lease) j
+      FROM job_claim(p_worker, ARRAY(SELECT l FROM unnest(p_lanes) l WHERE l NOT LIKE 'llm/%'), p_lease) j
       JOIN evaluations e ON e.id = j.subject_id
       JOIN submissions s ON s.id = e.submission_id;
 END $$;
@@ -107,7 +112,7 @@ BEGIN
               JOIN evaluations e ON e.id = j.subject_id
               JOIN submissions s ON s.id = e.submission_id
               JOIN blobs b ON b.sha256 = s.source_sha
-             WHERE j.id = p_id AND j.attempt = p_attempt AND j.state = 'running');
+             WHERE j.id = p_id AND j.attempt = p_attempt AND j.state = 'running' AND j.kind = 'evaluate');
 END $$;
 
 -- One progress event of a running job. False: the lease was lost.
@@ -118,7 +123,7 @@ DECLARE
 BEGIN
     SELECT e.submission_id INTO v_submission
       FROM jobs j JOIN evaluations e ON e.id = j.subject_id
-     WHERE j.id = p_id AND j.attempt = p_attempt AND j.state = 'running'
+     WHERE j.id = p_id AND j.attempt = p_attempt AND j.state = 'running' AND j.kind = 'evaluate'
        FOR SHARE OF j;      -- or the attempt could end in between, and its event come after its end
     IF NOT FOUND THEN
         RETURN false;
@@ -145,7 +150,7 @@ DECLARE
     j jobs;
 BEGIN
     SELECT * INTO j FROM jobs
-     WHERE id = p_id AND attempt = p_attempt AND state = 'running' FOR UPDATE;
+     WHERE id = p_id AND attempt = p_attempt AND state = 'running' AND kind = 'evaluate' FOR UPDATE;
     IF NOT FOUND THEN
         RETURN false;
     END IF;

@@ -63,7 +63,7 @@ BEGIN
                    'job', (SELECT jsonb_build_object('submission', e.submission_id, 'attempt', j.attempt,
                                'running_s', round(extract(epoch FROM now() - j.started_at), 1))
                              FROM jobs j JOIN evaluations e ON e.id = j.subject_id
-                            WHERE j.state = 'running' AND j.worker = w.name
+                            WHERE j.state = 'running' AND j.kind = 'evaluate' AND j.worker = w.name
                             ORDER BY j.started_at LIMIT 1))
                ORDER BY w.started_at, w.name), '[]')
           FROM workers w JOIN devices d ON d.uuid = w.device_uuid
@@ -74,7 +74,8 @@ CREATE OR REPLACE FUNCTION quota_state(p_owner bigint, p_default_cap int) RETURN
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT jsonb_build_object('owner', o.name, 'queued', q.queued, 'limit', q.cap, 'running',
-                                      (SELECT count(*) FROM jobs WHERE owner_id = p_owner AND state = 'running'))
+                                      (SELECT count(*) FROM jobs
+                                        WHERE owner_id = p_owner AND state = 'running' AND kind = 'evaluate'))
               FROM owners o CROSS JOIN owner_queued(p_owner, p_default_cap) q WHERE o.id = p_owner);
 END $$;
 
@@ -172,17 +173,24 @@ BEGIN
                                 AND j.state::text = v.state)
     UNION ALL
     SELECT 'finished jobs without a result', count(*)
-      FROM jobs j WHERE j.finished_at IS NOT NULL
+      FROM jobs j WHERE j.finished_at IS NOT NULL AND j.kind = 'evaluate'
        AND NOT EXISTS (SELECT FROM results r WHERE r.evaluation_id = j.subject_id)
     UNION ALL
     SELECT 'results of an attempt other than the job''s last', count(*)
-      FROM jobs j JOIN results r ON r.evaluation_id = j.subject_id WHERE r.attempt <> j.attempt
+      FROM jobs j JOIN results r ON r.evaluation_id = j.subject_id
+     WHERE j.kind = 'evaluate' AND r.attempt <> j.attempt
     UNION ALL
     SELECT 'running jobs whose lease ended over 10 minutes ago', count(*)
       FROM jobs j WHERE j.state = 'running' AND j.lease_until < now() - interval '10 minutes'
     UNION ALL
     SELECT 'events numbered past their submission''s rev', count(*)
       FROM events e JOIN submissions s ON s.id = e.topic WHERE e.seq > s.rev
+    UNION ALL
+    SELECT 'events of neither a submission nor a run', count(*)
+      FROM events e WHERE NOT EXISTS (SELECT FROM submissions s WHERE s.id = e.topic)
+                      AND NOT EXISTS (SELECT FROM runs r WHERE r.id = e.topic)
+    UNION ALL
+    SELECT x.fault, x.n FROM run_faults() x
     UNION ALL
     SELECT 'counts of turns that are not those of the turns', count(*) FROM turn_counts_check()
     UNION ALL
@@ -196,7 +204,7 @@ BEGIN
             'blobs', (SELECT count(*) FROM blobs), 'submissions', (SELECT count(*) FROM submissions),
             'evaluations', (SELECT count(*) FROM evaluations), 'results', (SELECT count(*) FROM results),
             'jobs', (SELECT count(*) FROM jobs), 'events', (SELECT count(*) FROM events),
-            'turns', (SELECT count(*) FROM turns),
+            'turns', (SELECT count(*) FROM turns), 'runs', (SELECT count(*) FROM runs WHERE origin = 'local'),
             'board_entries', (SELECT count(*) FROM board_entries)),
         'problems', (SELECT coalesce(jsonb_agg(x.n || ' ' || x.fault), '[]') FROM fsck_faults() x WHERE x.n > 0));
 END $$;

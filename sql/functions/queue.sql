@@ -10,7 +10,11 @@ BEGIN
     IF j.finished_at IS NOT NULL THEN
         PERFORM pg_notify('job_done', j.id::text);
     END IF;
-    PERFORM evaluation_job_changed(j);
+    IF j.kind = 'evaluate' THEN
+        PERFORM evaluation_job_changed(j);
+    ELSE
+        PERFORM step_job_changed(j);
+    END IF;
 END $$;
 
 -- Enqueues. The tag is one past the owner's own backlog, but never behind the head of the queue, so an
@@ -22,8 +26,8 @@ RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_id bigint;
 BEGIN
-    INSERT INTO jobs (kind, subject_id, lane, owner_id, priority, timeout_s, fair_seq)
-    SELECT p_kind, p_subject, p_lane, p_owner, p_priority, p_timeout_s,
+    INSERT INTO jobs (kind, subject_id, lane, owner_id, priority, timeout_s, max_attempts, fair_seq)
+    SELECT p_kind, p_subject, p_lane, p_owner, p_priority, p_timeout_s, CASE p_kind WHEN 'call' THEN 6 ELSE 3 END,
            1 + greatest(0,
                (SELECT max(fair_seq) FROM jobs
                  WHERE state = 'queued' AND lane = p_lane AND priority = p_priority AND owner_id = p_owner),
@@ -216,12 +220,16 @@ BEGIN
     RETURN j.state;
 END $$;
 
--- Takes back what dead workers held. Safe to call from anywhere, at any time, by many at once.
+-- Takes back what dead workers held. Safe to call from anywhere, at any time, by many at once: all but one find
+-- nothing to do. Jobs of one run share its row, so that two reapers would wait for each other.
 CREATE OR REPLACE FUNCTION job_reap() RETURNS TABLE (job_id bigint, new_state job_state)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     j jobs;
 BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtext('job_reap')) THEN
+        RETURN;
+    END IF;
     FOR j IN
         SELECT * FROM jobs
          WHERE state = 'running' AND lease_until < now()

@@ -14,12 +14,12 @@ CREATE OR REPLACE FUNCTION may_change(s submissions, p_viewer bigint) RETURNS bo
     SELECT s.owner_id = p_viewer OR p_viewer = -1
 $$;
 
--- Jobs of an owner that wait, and its cap. Whoever is to add one locks the owner's row first: then the
+-- Evaluations of an owner that wait, and its cap. Whoever is to add one locks the owner's row first: then the
 -- count cannot change below the cap that was compared with it.
 CREATE OR REPLACE FUNCTION owner_queued(p_owner bigint, p_default_cap int, OUT queued bigint, OUT cap int)
 LANGUAGE plpgsql AS $$
 BEGIN
-    queued := (SELECT count(*) FROM jobs WHERE owner_id = p_owner AND state = 'queued');
+    queued := (SELECT count(*) FROM jobs WHERE owner_id = p_owner AND state = 'queued' AND kind = 'evaluate');
     cap := coalesce((SELECT q.cap FROM quotas q WHERE q.owner_id = p_owner AND q.bucket = 'queued'), p_default_cap);
 END $$;
 
@@ -277,9 +277,13 @@ BEGIN
                                   ORDER BY x.seq LIMIT p_limit) e);
 END $$;
 
+-- Of a submission or a run.
 CREATE OR REPLACE FUNCTION events_head(p_id uuid, p_viewer bigint) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN (SELECT jsonb_build_object('rev', s.rev, 'state', s.state, 'oldest',
-                                      (SELECT min(e.seq) FROM events e WHERE e.topic = s.id))
-              FROM submissions s WHERE s.id = p_id AND may_see(s, p_viewer));
+    RETURN (SELECT jsonb_build_object('rev', x.rev, 'state', x.state, 'oldest',
+                                      (SELECT min(e.seq) FROM events e WHERE e.topic = p_id))
+              FROM (SELECT s.rev, s.state FROM submissions s WHERE s.id = p_id AND may_see(s, p_viewer)
+                    UNION ALL
+                    SELECT r.rev, r.state FROM runs r
+                     WHERE r.id = p_id AND r.origin = 'local' AND may_see(r, p_viewer)) x);
 END $$;

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The rollups of turns. Writers only insert into trajectories and turns; these triggers count.
+-- The rollups of turns. Writers only write trajectories and turns; these triggers count.
 
 -- What the turns themselves say: the same rows as the tables hold.
 CREATE OR REPLACE VIEW turn_counts_true AS
@@ -46,6 +46,7 @@ END $$;
 CREATE OR REPLACE FUNCTION turn_counts_rebuild(p_cell bigint, p_n int) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM FROM cells WHERE id = p_cell FOR NO KEY UPDATE;    -- two at once would each miss the other's turns
     DELETE FROM turn_counts WHERE cell_id = p_cell AND n = p_n;
     DELETE FROM label_counts WHERE cell_id = p_cell AND n = p_n;
     INSERT INTO turn_counts SELECT * FROM turn_counts_true WHERE cell_id = p_cell AND n = p_n;
@@ -84,6 +85,18 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- A local trajectory joins its cell when it has ended, and leaves it when it goes on.
+CREATE OR REPLACE FUNCTION trajectories_updated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO variant_counts AS c
+    SELECT cell_id, variant, sum(k.n)
+      FROM (SELECT cell_id, variant, 1 AS n FROM added UNION ALL SELECT cell_id, variant, -1 FROM removed) k
+     WHERE cell_id IS NOT NULL
+     GROUP BY cell_id, variant HAVING sum(k.n) <> 0 ORDER BY cell_id, variant
+    ON CONFLICT (cell_id, variant) DO UPDATE SET trajectories = c.trajectories + excluded.trajectories;
+    RETURN NULL;
+END $$;
+
 CREATE OR REPLACE TRIGGER turns_insert AFTER INSERT ON turns REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION turns_added();
 CREATE OR REPLACE TRIGGER turns_update AFTER UPDATE ON turns
@@ -92,6 +105,9 @@ CREATE OR REPLACE TRIGGER turns_delete AFTER DELETE ON turns REFERENCING OLD TAB
     FOR EACH STATEMENT EXECUTE FUNCTION turns_removed();
 CREATE OR REPLACE TRIGGER trajectories_insert AFTER INSERT ON trajectories REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION trajectories_added();
+CREATE OR REPLACE TRIGGER trajectories_update AFTER UPDATE ON trajectories
+    REFERENCING OLD TABLE AS removed NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION trajectories_updated();
 CREATE OR REPLACE TRIGGER trajectories_delete AFTER DELETE ON trajectories REFERENCING OLD TABLE AS removed
     FOR EACH STATEMENT EXECUTE FUNCTION trajectories_removed();
 
