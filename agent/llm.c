@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "core/util.h"
 
 const char *llm_finish_name(enum llm_finish f)
 {
@@ -22,12 +23,16 @@ void llm_answer_init(struct llm_answer *a)
     *a = (struct llm_answer){.usage = {-1, -1, -1, -1, -1, -1}};
     buf_init(&a->text, LLM_ANSWER_MAX);
     buf_init(&a->reasoning, LLM_ANSWER_MAX);
+    buf_init(&a->thought, LLM_ANSWER_MAX);
+    buf_init(&a->signature, LLM_ANSWER_MAX);
 }
 
 void llm_answer_release(struct llm_answer *a)
 {
     buf_release(&a->text);
     buf_release(&a->reasoning);
+    buf_release(&a->thought);
+    buf_release(&a->signature);
     json_decref(a->blocks);
     a->blocks = NULL;
 }
@@ -38,6 +43,28 @@ void llm_answer_fail(struct llm_answer *a, const char *why)
     text_sanitize(a->error);
 }
 
+/* Words and numbers of providers for "not now". */
+static bool is_busy(const json_t *word)
+{
+    static const char *const words[] = {
+        "overloaded_error", "rate_limit_error",   "rate_limit_exceeded", "server_is_overloaded",
+        "slow_down",        "RESOURCE_EXHAUSTED", "UNAVAILABLE"};
+    json_int_t n = json_integer_value(word);
+    for (size_t i = 0; json_is_string(word) && i < COUNT_OF(words); i++)
+        if (!strcmp(json_string_value(word), words[i]))
+            return true;
+    return n == 429 || n == 503 || n == 529;
+}
+
+void llm_answer_fail_by(struct llm_answer *a, const json_t *error)
+{
+    const char *text =
+        json_string_value(json_is_string(error) ? error : json_object_get(error, "message"));
+    a->busy = is_busy(json_object_get(error, "type")) || is_busy(json_object_get(error, "code")) ||
+              is_busy(json_object_get(error, "status"));
+    llm_answer_fail(a, text ? text : "");
+}
+
 /* Every provider tells of an error as {"error": "…"} or {"error": {"message": "…"}}, with a status
  * or in the middle of a stream. */
 static bool read_error(struct llm_answer *a, const json_t *data)
@@ -45,9 +72,7 @@ static bool read_error(struct llm_answer *a, const json_t *data)
     const json_t *error = json_object_get(data, "error");
     if (!error || json_is_null(error))
         return false;
-    const char *text =
-        json_string_value(json_is_string(error) ? error : json_object_get(error, "message"));
-    llm_answer_fail(a, text ? text : "");
+    llm_answer_fail_by(a, error);
     return true;
 }
 
@@ -65,10 +90,11 @@ static bool read_json(const struct llm_format *format, struct llm_answer *a, con
     if (!known)
         fault_set(f, ERR_BAD_REQUEST, "the provider's answer is not of the format %s",
                   format->name);
-    else if (a->text.failed || a->reasoning.failed)
+    bool large = a->text.failed || a->reasoning.failed || a->signature.failed;
+    if (known && large)
         fault_set(f, ERR_TOO_LARGE, "the provider's answer is larger than %d MiB",
                   LLM_ANSWER_MAX / (1024 * 1024));
-    return known && !a->text.failed && !a->reasoning.failed;
+    return known && !large;
 }
 
 bool llm_read_event(const struct llm_format *format, struct llm_answer *a, const char *name,

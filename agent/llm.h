@@ -16,6 +16,7 @@ enum {
     LLM_ANSWER_MAX = 8 * 1024 * 1024, /* bytes of text, of reasoning */
     LLM_RAW_MAX = 32 * 1024 * 1024,   /* bytes of a whole answer as it came */
     LLM_ERROR = 512,
+    LLM_BLOCKS_MAX = 1024,
 };
 
 /* Why a model stopped. */
@@ -43,13 +44,17 @@ struct llm_answer {
     struct llm_usage usage;
     json_t *blocks; /* what must be sent back as it came, as one array (signed thoughts); owned or
                        NULL */
-    char error[LLM_ERROR]; /* what the provider said went wrong; "" */
-    bool done;             /* the provider said that this is all */
+    struct buf thought, signature; /* of the block that is being told */
+    char error[LLM_ERROR];         /* what the provider said went wrong; "" */
+    bool busy;                     /* and that it is for want of room: later may do */
+    bool done;                     /* the provider said that this is all */
 };
 void llm_answer_init(struct llm_answer *a);
 void llm_answer_release(struct llm_answer *a);
 /* The provider said that it failed, and why; foreign text. */
 void llm_answer_fail(struct llm_answer *a, const char *why);
+/* The same by an error object: {"message", "type" | "code" | "status"}, or a text. */
+void llm_answer_fail_by(struct llm_answer *a, const json_t *error);
 
 /* `messages`: [{"role": "system"|"user"|"assistant", "content": "…", "blocks": […]?}], the system
  * message first if there is one. `params`: what the run asked for: "temperature", "top_p", "effort"

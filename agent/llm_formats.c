@@ -25,10 +25,11 @@ static void count(int64_t *to, const json_t *object, const char *key)
         *to = json_integer_value(value);
 }
 
+/* `to` NULL: nowhere. */
 static void append(struct buf *to, const json_t *object, const char *key)
 {
     const json_t *text = json_object_get(object, key);
-    if (json_is_string(text))
+    if (to && json_is_string(text))
         buf_add(to, json_string_value(text), json_string_length(text));
 }
 
@@ -63,15 +64,38 @@ static const struct finish_word finish_words[] = {
     {"BLOCKLIST", LLM_REFUSED},
 };
 
+/* A refusal stays one, whatever else is told of the end. */
 static void finish(struct llm_answer *a, const json_t *object, const char *key)
 {
     const char *word = text_of(object, key);
-    if (!*word)
+    if (!*word || a->finish == LLM_REFUSED)
         return;
     a->finish = LLM_OTHER;
     for (size_t i = 0; i < sizeof(finish_words) / sizeof(finish_words[0]); i++)
         if (!strcmp(word, finish_words[i].word))
             a->finish = finish_words[i].finish;
+}
+
+/* One answer is asked for; where a provider tells of more, in any order, the first counts. */
+static const json_t *first_of(const json_t *choices)
+{
+    const json_t *choice;
+    size_t i;
+    json_array_foreach(choices, i, choice)
+    {
+        if (!json_integer_value(json_object_get(choice, "index")))
+            return choice;
+    }
+    return NULL;
+}
+
+/* A text that says why there is no other. */
+static void refuse(struct llm_answer *a, const json_t *object, const char *key)
+{
+    if (!json_is_string(json_object_get(object, key)))
+        return;
+    append(&a->text, object, key);
+    a->finish = LLM_REFUSED;
 }
 
 /* [{"role", "content"}] of the messages, system included or not. */
@@ -113,7 +137,7 @@ static bool chat_read(struct llm_answer *a, const char *name, const json_t *data
                  *usage = json_object_get(data, "usage");
     if (!json_is_array(choices) && !json_is_object(usage))
         return false;
-    const json_t *choice = json_array_get(choices, 0), *part = json_object_get(choice, "delta");
+    const json_t *choice = first_of(choices), *part = json_object_get(choice, "delta");
     if (!part)
         part = json_object_get(choice, "message");
     append(&a->text, part, "content");
@@ -121,6 +145,7 @@ static bool chat_read(struct llm_answer *a, const char *name, const json_t *data
                                ? "reasoning_content"
                                : "reasoning";
     append(&a->reasoning, part, thoughts);
+    refuse(a, part, "refusal");
     finish(a, choice, "finish_reason");
     count(&a->usage.input, usage, "prompt_tokens");
     count(&a->usage.output, usage, "completion_tokens");
@@ -166,9 +191,18 @@ static void read_response(struct llm_answer *a, const json_t *response)
     finish(a, json_object_get(response, "incomplete_details"), "reason");
     if (a->text.len)
         return;
+    struct buf *thoughts = a->reasoning.len ? NULL : &a->reasoning;
     json_array_foreach(json_object_get(response, "output"), i, item)
+    {
+        struct buf *to = strcmp(text_of(item, "type"), "reasoning") ? &a->text : thoughts;
         json_array_foreach(json_object_get(item, "content"), k, part)
-            append(&a->text, part, "text");
+        {
+            append(to, part, "text");
+            refuse(a, part, "refusal");
+        }
+        json_array_foreach(json_object_get(item, "summary"), k, part)
+            append(thoughts, part, "text");
+    }
 }
 
 static bool responses_read(struct llm_answer *a, const char *name, const json_t *data)
@@ -183,6 +217,8 @@ static bool responses_read(struct llm_answer *a, const char *name, const json_t 
     const json_t *response = json_object_get(data, "response");
     if (!strcmp(type, "response.output_text.delta"))
         append(&a->text, data, "delta");
+    else if (!strcmp(type, "response.refusal.delta"))
+        refuse(a, data, "delta");
     else if (!strcmp(type, "response.reasoning_summary_text.delta") ||
              !strcmp(type, "response.reasoning_text.delta"))
         append(&a->reasoning, data, "delta");
@@ -190,8 +226,7 @@ static bool responses_read(struct llm_answer *a, const char *name, const json_t 
         read_response(a, response);
         a->done = true;
     } else if (!strcmp(type, "response.failed") || !strcmp(type, "error")) {
-        llm_answer_fail(a,
-                        text_of(response ? json_object_get(response, "error") : data, "message"));
+        llm_answer_fail_by(a, response ? json_object_get(response, "error") : data);
     }
     return true; /* there are many further events, and there will be more */
 }
@@ -255,12 +290,16 @@ static void anthropic_usage(struct llm_answer *a, const json_t *usage)
     count(&a->usage.reasoning, json_object_get(usage, "output_tokens_details"), "thinking_tokens");
 }
 
-/* A string member of a block grows by a delta. */
-static void grow(json_t *block, const char *key, const json_t *delta)
+/* Puts what a thought grew by into its block: once, since each time costs its whole length. */
+static void settle(struct llm_answer *a)
 {
-    const char *more = text_of(delta, key);
-    if (block && *more)
-        json_object_set_new(block, key, json_sprintf("%s%s", text_of(block, key), more));
+    json_t *block = json_array_get(a->blocks, json_array_size(a->blocks) - 1);
+    if (a->thought.len)
+        json_object_set_new(block, "thinking", json_stringn(a->thought.data, a->thought.len));
+    if (a->signature.len)
+        json_object_set_new(block, "signature", json_stringn(a->signature.data, a->signature.len));
+    buf_clear(&a->thought);
+    buf_clear(&a->signature);
 }
 
 static bool is_thought(const json_t *block)
@@ -271,6 +310,10 @@ static bool is_thought(const json_t *block)
 
 static void keep_block(struct llm_answer *a, const json_t *block)
 {
+    if (json_array_size(a->blocks) == LLM_BLOCKS_MAX) {
+        llm_answer_fail(a, "it told more thoughts than can be kept");
+        return;
+    }
     if (!a->blocks)
         a->blocks = json_array();
     json_array_append_new(a->blocks, json_deep_copy(block));
@@ -301,19 +344,25 @@ static bool anthropic_read(struct llm_answer *a, const char *name, const json_t 
         anthropic_usage(a, json_object_get(json_object_get(data, "message"), "usage"));
     } else if (!strcmp(type, "content_block_start")) {
         const json_t *block = json_object_get(data, "content_block");
+        settle(a);
         append(&a->text, block, "text");
-        if (is_thought(block))
+        if (is_thought(block)) {
+            append(&a->thought, block, "thinking");
+            append(&a->signature, block, "signature");
             keep_block(a, block);
+        }
     } else if (!strcmp(type, "content_block_delta")) {
         const json_t *delta = json_object_get(data, "delta");
-        json_t *block = json_array_get(a->blocks, json_array_size(a->blocks) - 1);
         append(&a->text, delta, "text");
         append(&a->reasoning, delta, "thinking");
-        grow(block, "thinking", delta);
-        grow(block, "signature", delta);
+        append(&a->thought, delta, "thinking");
+        append(&a->signature, delta, "signature");
+    } else if (!strcmp(type, "content_block_stop")) {
+        settle(a);
     } else if (!strcmp(type, "message_delta")) {
         finish(a, json_object_get(data, "delta"), "stop_reason");
         anthropic_usage(a, json_object_get(data, "usage"));
+        settle(a);
     } else if (!strcmp(type, "message_stop")) {
         a->done = true;
     }
@@ -355,7 +404,7 @@ static bool gemini_read(struct llm_answer *a, const char *name, const json_t *da
 {
     (void)name;
     const json_t *candidates = json_object_get(data, "candidates"), *part;
-    const json_t *candidate = json_array_get(candidates, 0);
+    const json_t *candidate = first_of(candidates);
     const json_t *usage = json_object_get(data, "usageMetadata");
     size_t i;
     json_array_foreach(json_object_get(json_object_get(candidate, "content"), "parts"), i, part)

@@ -296,6 +296,138 @@ static void errors_are_told_and_made_harmless(void **state)
         }
 }
 
+/* Reads a whole stream and returns whether it was one. */
+static bool read_all(const char *format, const char *bytes, struct reading *r)
+{
+    return read_stream(format, bytes, strlen(bytes), 11, r);
+}
+
+static void one_answer_of_two_is_read(void **state)
+{
+    static const struct stream two[] = {
+        {"openai_chat",
+         "data: {\"choices\": [{\"index\": 1, \"delta\": {\"content\": \"B\"}}]}\n\n"
+         "data: {\"choices\": [{\"index\": 1, \"delta\": {\"content\": \"B\"}},"
+         " {\"index\": 0, \"delta\": {\"content\": \"A\"}}]}\n\n"
+         "data: {\"choices\": [{\"index\": 0, \"delta\": {}, \"finish_reason\": \"stop\"}]}\n\n"
+         "data: {\"choices\": [{\"index\": 1, \"delta\": {}, \"finish_reason\": \"length\"}]}\n\n"},
+        {"gemini",
+         "data: {\"candidates\": [{\"index\": 1, \"content\": {\"parts\": [{\"text\": \"B\"}]},"
+         " \"finishReason\": \"MAX_TOKENS\"}]}\n\n"
+         "data: {\"candidates\": [{\"index\": 0, \"content\": {\"parts\": [{\"text\": \"A\"}]},"
+         " \"finishReason\": \"STOP\"}]}\n\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(two) / sizeof(two[0]); i++) {
+        struct reading r;
+        assert_true(read_all(two[i].format, two[i].bytes, &r));
+        assert_string_equal(string(&r.answer.text), "A");
+        assert_int_equal(r.answer.finish, LLM_STOP);
+        llm_answer_release(&r.answer);
+    }
+}
+
+static void a_refusal_stays_one(void **state)
+{
+    static const struct stream refusals[] = {
+        {"openai_chat", "data: {\"choices\": [{\"delta\": {\"refusal\": \"No.\"}}]}\n\n"
+                        "data: {\"choices\": [{\"delta\": {\"refusal\": null}, \"finish_reason\": "
+                        "\"stop\"}]}\n\n"},
+        {"openai_responses",
+         "data: {\"type\": \"response.refusal.delta\", \"delta\": \"No.\"}\n\n"
+         "data: {\"type\": \"response.completed\", \"response\": {\"status\": \"completed\","
+         " \"output\": [{\"type\": \"message\", \"content\": [{\"type\": \"refusal\", \"refusal\": "
+         "\"No.\"}]}]}}\n\n"},
+        {"openai_responses",
+         "data: {\"type\": \"response.completed\", \"response\": {\"status\": \"completed\","
+         " \"output\": [{\"type\": \"message\", \"content\": [{\"type\": \"refusal\", \"refusal\": "
+         "\"No.\"}]}]}}\n\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        struct reading r;
+        assert_true(read_all(refusals[i].format, refusals[i].bytes, &r));
+        assert_string_equal(string(&r.answer.text), "No.");
+        assert_int_equal(r.answer.finish, LLM_REFUSED);
+        llm_answer_release(&r.answer);
+    }
+}
+
+static void thoughts_are_not_the_answer(void **state)
+{
+    static const char body[] =
+        "{\"status\": \"completed\", \"output\": [{\"type\": \"reasoning\", \"summary\": "
+        "[{\"text\": \"h\"}], \"content\": [{\"type\": \"reasoning_text\", \"text\": \"m\"}]},"
+        " {\"type\": \"message\", \"content\": [{\"type\": \"output_text\", \"text\": \"Hi\"}]}]}";
+    struct llm_answer a;
+    struct fault f = {0};
+    (void)state;
+    llm_answer_init(&a);
+    assert_true(llm_read_body(llm_format_find("openai_responses"), &a, body, strlen(body), &f));
+    assert_string_equal(string(&a.text), "Hi");
+    assert_string_equal(string(&a.reasoning), "mh");
+    llm_answer_release(&a);
+}
+
+/* A megabyte of thoughts in pieces, then more blocks than anybody thinks. */
+static void thoughts_in_many_pieces_and_blocks(void **state)
+{
+    static const char *const event =
+        "{\"type\": \"content_block_delta\", \"delta\": "
+        "{\"type\": \"thinking_delta\", \"thinking\": \"tick tock \"}}";
+    static const char *const start = "{\"type\": \"content_block_start\", \"content_block\": "
+                                     "{\"type\": \"thinking\", \"thinking\": \"\"}}";
+    static const char *const stop = "{\"type\": \"content_block_stop\"}";
+    enum { PIECES = 100000 };
+    struct reading r = {.format = llm_format_find("anthropic")};
+    (void)state;
+    llm_answer_init(&r.answer);
+    assert_true(on_event(&r, "x", start, strlen(start)));
+    for (int i = 0; i < PIECES; i++)
+        assert_true(on_event(&r, "x", event, strlen(event)));
+    assert_true(on_event(&r, "x", stop, strlen(stop)));
+    json_t *thought = json_object_get(json_array_get(r.answer.blocks, 0), "thinking");
+    assert_int_equal(json_string_length(thought), PIECES * 10);
+    for (int i = 1; i < LLM_BLOCKS_MAX; i++)
+        assert_true(on_event(&r, "x", start, strlen(start)));
+    assert_string_equal(r.answer.error, "");
+    assert_true(on_event(&r, "x", start, strlen(start)));
+    assert_string_equal(r.answer.error, "it told more thoughts than can be kept");
+    assert_int_equal(json_array_size(r.answer.blocks), LLM_BLOCKS_MAX);
+    assert_int_equal(
+        json_string_length(json_object_get(json_array_get(r.answer.blocks, 0), "thinking")),
+        PIECES * 10);
+    llm_answer_release(&r.answer);
+}
+
+static void want_of_room_is_told_from_other_failures(void **state)
+{
+    static const struct {
+        const char *format, *data;
+        bool busy;
+    } cases[] = {
+        {"anthropic", "{\"type\": \"error\", \"error\": {\"type\": \"overloaded_error\"}}", true},
+        {"anthropic", "{\"type\": \"error\", \"error\": {\"type\": \"api_error\"}}", false},
+        {"openai_chat", "{\"error\": {\"code\": 429, \"message\": \"later\"}}", true},
+        {"openai_chat", "{\"error\": \"later\"}", false},
+        {"openai_responses",
+         "{\"type\": \"response.failed\", \"response\": {\"error\": {\"code\": "
+         "\"rate_limit_exceeded\"}}}",
+         true},
+        {"openai_responses", "{\"type\": \"error\", \"code\": \"server_error\"}", false},
+        {"gemini", "{\"error\": {\"code\": 503, \"status\": \"UNAVAILABLE\"}}", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct reading r = {.format = llm_format_find(cases[i].format)};
+        llm_answer_init(&r.answer);
+        assert_true(on_event(&r, "error", cases[i].data, strlen(cases[i].data)));
+        assert_string_not_equal(r.answer.error, "");
+        assert_int_equal(r.answer.busy, cases[i].busy);
+        llm_answer_release(&r.answer);
+    }
+}
+
 static void a_call_costs_what_the_prices_say(void **state)
 {
     static const struct llm_prices prices = {5, 0.5, 6.25, 25};
@@ -337,6 +469,11 @@ int main(void)
         cmocka_unit_test(requests_carry_what_was_asked_for),
         cmocka_unit_test(whole_bodies_are_read_too),
         cmocka_unit_test(errors_are_told_and_made_harmless),
+        cmocka_unit_test(one_answer_of_two_is_read),
+        cmocka_unit_test(a_refusal_stays_one),
+        cmocka_unit_test(thoughts_are_not_the_answer),
+        cmocka_unit_test(thoughts_in_many_pieces_and_blocks),
+        cmocka_unit_test(want_of_room_is_told_from_other_failures),
         cmocka_unit_test(a_call_costs_what_the_prices_say),
         cmocka_unit_test(an_event_has_a_ceiling),
     };
