@@ -111,10 +111,11 @@ export function eventReader(take) {
   };
 }
 
-// Follows a submission until the caller stops it: changed(kind, data) for each event, connected(bool) for the line.
-// It goes on where it was after a lost connection and after the page was hidden, during which it is closed.
-export function follow(id, changed, connected = () => {}) {
-  let last = '',
+// Follows the events at an address until the caller stops it: changed(kind, data) for each, connected(bool) for the
+// line. It begins behind event `after`, and goes on where it was after a lost connection and after the page was hidden,
+// during which it is closed.
+export function follow(path, changed, connected = () => {}, after = '') {
+  let last = after,
     ended = false,
     failures = 0,
     timer = 0,
@@ -124,7 +125,7 @@ export function follow(id, changed, connected = () => {}) {
     last = seq || last;
     failures = 0;
     connected(true);
-    complete = data.state === 'done'; // the server ends the stream then
+    complete = event === 'state' && data.state === 'done'; // the server ends the stream then
     changed(event, data);
   };
   const open = async () => {
@@ -132,7 +133,7 @@ export function follow(id, changed, connected = () => {}) {
     if (abort || ended || document.hidden) return;
     const mine = (abort = new AbortController());
     try {
-      const answer = await fetch(`/v1/submissions/${id}/events`, {
+      const answer = await fetch(path, {
         signal: mine.signal,
         headers: headers({ Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) }),
       });

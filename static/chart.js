@@ -128,6 +128,55 @@ export function StepChart({ title, label, curves, keys }) {
   return html`<${Chart} ...${{ title, label, draw, keys }} />`;
 }
 
+// ---- lines over turns ----
+
+// A horizontal line at y, as a hook of uPlot.
+const levelAt = (y, color, dash) => (u) => {
+  const top = u.valToPos(y, 'y', true);
+  if (top < u.bbox.top || top > u.bbox.top + u.bbox.height) return;
+  u.ctx.save();
+  u.ctx.strokeStyle = color;
+  u.ctx.lineWidth = 2 * devicePixelRatio;
+  u.ctx.setLineDash(dash.map((d) => d * devicePixelRatio));
+  u.ctx.beginPath();
+  u.ctx.moveTo(u.bbox.left, top);
+  u.ctx.lineTo(u.bbox.left + u.bbox.width, top);
+  u.ctx.stroke();
+  u.ctx.restore();
+};
+
+// lines: [{name, colour, values}], where values[n] is that of turn n + 1, or null; goal: a level to mark beside 1.
+export function TurnLines({ title, label, lines, goal, keys }) {
+  const draw = () => {
+    const count = Math.max(1, ...lines.map((l) => l.values.length));
+    const most = Math.max(goal || 1, 1, ...lines.flatMap((l) => l.values.map((v) => v || 0)));
+    return {
+      data: [Array.from({ length: count }, (_, i) => i + 1), ...lines.map((l) => l.values)],
+      options: {
+        legend: { show: false },
+        scales: { x: { time: false, range: [0.7, count + 0.3] }, y: { range: [0, most * 1.08] } },
+        axes: [
+          axis({ label: 'turn', incrs: [1, 2, 4, 8, 16], values: (u, v) => v.map((x) => (x % 1 ? '' : x)) }),
+          axis({ size: 52, values: (u, v) => v.map((y) => `${Number(y.toFixed(2))}×`) }),
+        ],
+        series: [
+          {},
+          ...lines.map((l) => ({
+            label: l.name,
+            stroke: ink(l.colour),
+            width: 2.5,
+            points: { show: true, size: 8, fill: ink(l.colour) },
+          })),
+        ],
+        hooks: {
+          drawClear: [levelAt(1, ink('one'), []), ...(goal && goal !== 1 ? [levelAt(goal, ink('quiet'), [6, 5])] : [])],
+        },
+      },
+    };
+  };
+  return html`<${Chart} ...${{ title, label, draw, keys }} />`;
+}
+
 // ---- histograms ----
 
 export function Histogram({ title, label, series, bins = 60, unit }) {

@@ -27,6 +27,7 @@ export const msOfUs = (us) => (known(us) ? (us / 1000).toPrecision(4) : DASH);
 
 export function duration(ms) {
   if (!known(ms)) return DASH;
+  if (ms >= 3600e3) return `${Math.floor(ms / 3600e3)} h ${Math.round((ms % 3600e3) / 60e3)} min`;
   if (ms >= 60e3) return `${Math.floor(ms / 60e3)} min ${Math.round((ms % 60e3) / 1000)} s`;
   return ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 }

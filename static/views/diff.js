@@ -90,18 +90,25 @@ function Sources({ left, right }) {
   }, [left.id, right.id]);
   if (error) return html`<${Notice} error=${error} />`;
   if (!texts) return null;
-  const coloured = texts.map((t, i) => lines(t, [left, right][i].language));
-  const parts = withGaps(diffLines(texts[0].split('\n'), texts[1].split('\n')));
-  const sign = { same: ' ', add: '+', remove: '−' };
+  const parts = differenceOf(texts[0], texts[1]);
   return html`<${Section} title="Source">${
     parts.length
-      ? html`<div class="source" tabindex="0" role="region" aria-label="Source, difference"><ol>${parts.map((p) =>
-          p.gap
-            ? html`<li class="gap">⋯</li>`
-            : html`<li class=${p.kind}><span class="n">${p.a ?? ''}</span><span class="n">${p.b ?? ''}</span><span
-              class="sign">${sign[p.kind]}</span><${Line}
-        parts=${p.kind === 'add' ? coloured[1][p.b - 1] : coloured[0][p.a - 1]} /></li>`,
-        )}</ol></div>`
+      ? html`<${Difference} parts=${parts} texts=${texts} languages=${[left.language, right.language]} />`
       : html`<${Empty}>The sources are the same.<//>`
   }<//>`;
+}
+
+// The lines that differ between two texts, with a few around them.
+export const differenceOf = (before, after) => withGaps(diffLines(before.split('\n'), after.split('\n')));
+
+const sign = { same: ' ', add: '+', remove: '−' };
+export function Difference({ parts, texts, languages, name = 'Source, difference' }) {
+  const coloured = texts.map((t, i) => lines(t, languages[i]));
+  return html`<div class="source" tabindex="0" role="region" aria-label=${name}><ol>${parts.map((p) =>
+    p.gap
+      ? html`<li class="gap">⋯</li>`
+      : html`<li class=${p.kind}><span class="n">${p.a ?? ''}</span><span class="n">${p.b ?? ''}</span><span
+        class="sign">${sign[p.kind]}</span><${Line}
+        parts=${p.kind === 'add' ? coloured[1][p.b - 1] : coloured[0][p.a - 1]} /></li>`,
+  )}</ol></div>`;
 }

@@ -15,7 +15,8 @@ export default function Problem({ captures: [name] }) {
   ]);
   return html`<${Load} of=${answer}>${([p, examples, passed]) => html`
     <div class="title"><h1>${problemTitle(p.name)}: ${p.title}</h1><p class="actions"><a
-      href=${link('/submit', { problem: name })}>Submit</a> <a href=${link('/', { problem: name })}>Board</a></p></div>
+      href=${link('/submit', { problem: name })}>Submit</a> <a href=${link('/runs/new', { problem: name })}>Start a
+      run</a> <a href=${link('/', { problem: name })}>Board</a></p></div>
     <p class="lead">${p.description}</p>
     <${Tensors} problem=${p} /><${Rules} problem=${p} baseline=${baselineOf(passed.items)} />
     <${Workloads} problem=${p} />

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One submission: what came of it at a glance, live while it runs, then every number of its report.
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
-import { call, follow } from '../api.js';
+import { call, follow, useData } from '../api.js';
 import { deviceTitle, duration, number, problemTitle, share, shortId, times } from '../format.js';
 import { link, navigate, useTitle } from '../router.js';
 import { CopyLink, Facts, html, Loading, Notice, Select, targetWord, Verdict, When } from '../ui.js';
@@ -30,7 +30,7 @@ function useSubmission(id) {
   // A stream begins with what is past, of earlier evaluations too: only the submission says that it is done.
   const watch = useCallback(() => {
     const stop = follow(
-      id,
+      `/v1/submissions/${id}/events`,
       (kind, data) => {
         if (kind === 'stage') set((was) => ({ ...was, progress: null, stages: { ...was.stages, [data.stage]: data } }));
         else if (kind === 'progress') merge({ progress: data });
@@ -84,11 +84,23 @@ export default function Submission({ captures: [id] }) {
       <p>No worker serves the lane ${s.lane.name} at the moment; the submission waits for one.</p><//>`}
     ${!all.connected && s.state !== 'done' && html`<${Notice} kind="wait">
       <p>The connection is lost; this page goes on as soon as the server is back.</p><//>`}
-    <${Summary} s=${s} report=${report} />
+    <${FromRun} s=${s} /><${Summary} s=${s} report=${report} />
     <${Stages} s=${s} stages=${report ? Object.fromEntries((report.stages || []).map((x) => [x.name, x])) : all.stages}
       progress=${all.progress} />
     ${report && html`<${Report} report=${report} submission=${s} />`}
     <${Code} submission=${s} report=${report} source=${all.source} log=${all.log} />`;
+}
+
+// The label of a kernel that a run made says whose turn it is: "<name, or first 8 of its id> t<trajectory> n<turn>".
+// The run is looked for among the newest of its model; where several have that name nobody can tell.
+function FromRun({ s }) {
+  const [, name, trajectory, n] = /^(.*) t(\d+) n(\d+)$/.exec(s.label || '') || [];
+  const runs = useData(name ? link('/v1/runs', { problem: s.problem, model: s.method, limit: 200 }) : null);
+  const fit = (runs.data?.items || []).filter((r) => (r.name || r.id.slice(0, 8)) === name);
+  if (fit.length !== 1) return null;
+  return html`<p>A model wrote it: <a href=${link(`/runs/${fit[0].id}/trajectories/${trajectory}`, {
+    turn: Number(n) + 1,
+  })}>turn ${Number(n) + 1} of t${trajectory}</a> in the run <a href=${`/runs/${fit[0].id}`}>${name}</a>.</p>`;
 }
 
 const boardOf = (s) =>

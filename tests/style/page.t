@@ -33,6 +33,6 @@ fi
 # The addresses that the server gives the page to are those that the page knows.
 # shellcheck disable=SC2016 # regular expressions
 is 'server/files.c and static/shell.js agree on the views' \
-    "$(sed -n '/^static const char \*const views/,/^};/s/^ *"\(.*\)",$/\1/p' server/files.c | sed 's/:uuid/U/g; s/:name/N/g' | sort | tr '\n' ' ')" \
-    "$(sed -nE 's#^ *\[/\^(.*)\$/, .*#\1#p; s#^ *\[new RegExp\(`\^(.*)\$`\), .*#\1#p' static/shell.js | sed 's#\\/#/#g; s/(\[a-z0-9_\]+)/N/; s/\${uuid}/U/g' | sort | tr '\n' ' ')"
+    "$(sed -n '/^static const char \*const views/,/^};/s/^ *"\(.*\)",$/\1/p' server/files.c | sed 's/:uuid/U/g; s/:name/N/g; s/:int/I/g' | sort | tr '\n' ' ')" \
+    "$(sed -nE 's#^ *\[/\^(.*)\$/, .*#\1#p; s#^ *\[new RegExp\(`\^(.*)\$`\), .*#\1#p' static/shell.js | sed 's#\\/#/#g; s/(\[a-z0-9_\]+)/N/; s/(\[0-9\]+)/I/; s/\${uuid}/U/g' | sort | tr '\n' ' ')"
 done_testing

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers, expressions, differences, ranks, events, CSV: tests of static/*.js under node. Started by modules.t.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { kernelAt, languageOf, splitAnswer, splitThought } from '../../static/answer.js';
 import { eventReader } from '../../static/api.js';
 import { evaluate } from '../../static/expr.js';
 import { deviceTitle, DASH, inputsText, number, problemTitle, ruleText, share, times } from '../../static/format.js';
 import { diffLines } from '../../static/lines.js';
 import { bestExecuted, mergeCells, rankRows } from '../../static/results.js';
+import { bodyOf, faultsAt, firstValues, suits } from '../../static/run_form.js';
+import { bestByTurn, dollars, labelCounts, LABELS, tokens, turnsByN, turnText } from '../../static/turns.js';
 import { csvOf } from '../../static/ui.js';
 
 let count = 0, failed = 0;
@@ -101,6 +105,81 @@ test('CSV: quotes, commas, lines, and formulas that must not run', () => {
   const columns = [{ head: 'A', value: (r) => r.a }, { head: 'B', csv: 'b', value: (r) => r.b }];
   assert.equal(csvOf(columns, [{ a: 'x,y', b: 1.5 }, { a: 'say "no"', b: null }, { a: '=1+1', b: -2 }, { a: 'two\nlines', b: true }]),
     'A,b\r\n"x,y",1.5\r\n"say ""no""",\r\n"\'=1+1",-2\r\n"two\nlines",true\r\n');
+});
+
+test('labels of turns are those of core/labels.def, and each has its colour', () => {
+  const known = [...readFileSync(new URL('../../core/labels.def', import.meta.url), 'utf8').matchAll(/^LABEL\((\w+), +"(.*)"\)$/gm)];
+  assert.deepEqual(LABELS.map(([name, title]) => [name, title]), known.map(([, name, title]) => [name, title]));
+  const style = readFileSync(new URL('../../static/style.css', import.meta.url), 'utf8');
+  const colours = LABELS.map(([name]) => new RegExp(`\\.l-${name} \\{ --l: ([^;]+);`).exec(style)?.[1]);
+  assert.deepEqual(colours.slice(0, 9), ['#2ca02c', '#d62728', '#ff7f0e', '#8c564b', '#e377c2', '#9467bd', '#7f7f7f', '#1f77b4', '#bcbd22']);
+  assert.ok(colours.every(Boolean) && new Set(colours).size === LABELS.length);
+});
+
+test('an answer is text and blocks; the kernel is the last closed block that holds one', () => {
+  const answer = 'First:\n```cuda\n__global__ void a() {}\n```\nand\n~~~~ json\n{"x": "```"}\n~~~~\nthen\n```\n__global__ void b() {}\n```\nEnd\n```c++\n__global__ void cut';
+  const parts = splitAnswer(answer);
+  assert.deepEqual(parts.map((p) => [p.kind, p.info, p.closed]),
+    [['text', undefined, undefined], ['code', 'cuda', true], ['text', undefined, undefined], ['code', 'json', true], ['text', undefined, undefined], ['code', '', true],
+      ['text', undefined, undefined], ['code', 'c++', false]]);
+  assert.equal(parts[3].text, '{"x": "```"}');
+  assert.equal(kernelAt(parts), 5);
+  assert.equal(kernelAt(splitAnswer('```\nint main;\n```')), -1);
+  assert.equal(kernelAt(splitAnswer('```ptx\n.version 9.0\n.visible .entry k() { ret; }\n```')), 0);
+  assert.equal(kernelAt(splitAnswer('```\nan .entry alone\n```')), -1);
+});
+
+test('a fence opened again ends the block before as one that is not closed; a longer one may hold shorter ones', () => {
+  assert.deepEqual(splitAnswer('```cuda\n__global__ a\n```cuda\n__global__ b\n```').map((p) => [p.text, p.closed]), [['__global__ a', false], ['__global__ b', true]]);
+  assert.deepEqual(splitAnswer('````md\n```\nx\n```\n````\r\nend').map((p) => [p.kind, p.text]), [['code', '```\nx\n```'], ['text', 'end']]);
+  assert.deepEqual(splitAnswer(''), []);
+});
+
+test('what was thought aloud is apart from the answer; languages are told by their words', () => {
+  assert.deepEqual(splitThought('<think>a</think>b</think>c'), ['a</think>b', 'c']);
+  assert.deepEqual(splitThought('only an answer'), ['', 'only an answer']);
+  assert.deepEqual(['.version 9.0\n.target sm_90a', '__global__ void k() { asm(".version"); }'].map(languageOf), ['ptx', 'cuda']);
+});
+
+test('the best up to each turn, by prompt: nothing before the first correct one, nothing where nobody has been', () => {
+  const turn = (n, speedup, more) => ({ n, try: 0, label: speedup ? 'correct' : 'compile', correct: !!speedup, speedup, ...more });
+  const grid = [
+    { variant: 1, turns: [turn(0, null), turn(1, 0.5), turn(2, 0.4)] },
+    { variant: 0, turns: [turn(0, 0.9)] },
+    { variant: 1, turns: [turn(0, null), turn(1, 0.7), turn(1, 0.6, { try: 1 })] },
+  ];
+  assert.deepEqual(bestByTurn(grid, 4), [{ variant: 0, values: [0.9, null, null, null] }, { variant: 1, values: [null, 0.6, 0.6, null] }]);
+  assert.deepEqual(turnsByN(grid[2].turns).map((t) => t.try), [0, 1]);
+  assert.deepEqual(labelCounts(grid.flatMap((t) => t.turns)), [['correct', 5], ['compile', 2]]);
+  assert.equal(turnText(turn(1, 0.6, { try: 1, inst: null })), 'Correct, 0.600×, target instructions unknown, try 2');
+});
+
+test('money and tokens', () => {
+  assert.deepEqual([0, 0.12345, 0.00001, 1, 1234.5, null].map(dollars), ['$0.00', '$0.1235', '$1.0e-5', '$1.00', '$1234.50', DASH]);
+  assert.deepEqual([0, 9999, 12345, 123456, 1234567, 12345678, undefined].map(tokens), ['0', '9,999', '12.3k', '123k', '1.23M', '12.3M', DASH]);
+});
+
+test('a run is asked for with what was said, and with nothing else', () => {
+  const all = { problems: [{ name: 'gemm' }], archs: [{ name: 'sm_100a' }], runs: [{ provider: 'p', model: 'm' }],
+    lanes: [{ name: 'sm_90a/cpu', healthy: true }, { name: 'llm/dead', healthy: false }, { name: 'llm/p', healthy: true }] };
+  const first = firstValues(all, { problem: 'mha_fwd', nonsense: 'x' });
+  assert.deepEqual([first.problem, first.arch, first.device, first.provider, first.model, first.nonsense], ['mha_fwd', 'sm_90a', 'cpu', 'p', 'm', undefined]);
+  assert.deepEqual(bodyOf({ ...first, variants: ['complete'], turns: 'many', usd: ' 2.5 ', temperature: '0' }), {
+    problem: 'mha_fwd', arch: 'sm_90a', device: 'cpu', provider: 'p', model: 'm', history: 'full', feedback: 'full', visibility: 'public',
+    trajectories: 4, turns: 'many', target_speedup: 1.2, variants: ['complete'], params: { temperature: 0 }, budget: { usd: 2.5 } });
+  const like = { problem: 'gemm', workload: 'w', arch: 'sm_90a', device: 'gpu', name: 'old', provider: 'q', model: 'n', condition: null, params: { effort: 'low', temperature: 0 },
+    history: 'single-user', feedback: 'paper', variants: [{ name: 'a' }], per_variant: 2, turns: 3, target_speedup: 1, budget: { tokens: null, usd: 5 }, visibility: 'private' };
+  const again = bodyOf(firstValues({ ...all, like }, {}));
+  assert.deepEqual(again, { problem: 'gemm', workload: 'w', arch: 'sm_90a', device: 'gpu', provider: 'q', model: 'n', history: 'single-user', feedback: 'paper', visibility: 'private',
+    trajectories: 2, turns: 3, target_speedup: 1, variants: ['a'], params: { effort: 'low', temperature: 0 }, budget: { usd: 5 } });
+});
+
+test('prompts that suit a problem; faults of a field', () => {
+  assert.deepEqual(['gemm', 'every problem: x', 'attention forward', 'attention backward', 'ablation: numbers'].map((f) => suits({ for: f }, 'mha_fwd_causal')),
+    [false, true, true, false, false]);
+  const faults = [{ path: '$.turns' }, { path: '$.variants[1]' }, { path: '$.budget.usd' }, { path: '$.budgets' }];
+  assert.deepEqual(['$.turns', '$.variants', '$.budget'].map((p) => faultsAt({ faults }, p).length), [1, 1, 1]);
+  assert.deepEqual(faultsAt(null, '$.turns'), []);
 });
 
 console.log(`1..${count}`);
