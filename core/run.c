@@ -76,18 +76,13 @@ static const struct json_field params_fields[] = {
      .max = 10000000},
 };
 
-struct budget {
-    int64_t tokens;
-    double usd;
-};
-
 static const struct json_field budget_fields[] = {
     {.name = "tokens",
      .kind = JSON_INT64,
-     .offset = offsetof(struct budget, tokens),
+     .offset = offsetof(struct run_budget, tokens),
      .min = 0,
      .max = TOKENS_MOST},
-    {.name = "usd", .kind = JSON_DOUBLE, .offset = offsetof(struct budget, usd)},
+    {.name = "usd", .kind = JSON_DOUBLE, .offset = offsetof(struct run_budget, usd)},
 };
 
 /* ---- names of providers and models ---- */
@@ -245,12 +240,28 @@ static void read_params(struct run_request *q, json_t *given, struct faults *fau
         json_object_del(q->params, name);
 }
 
+bool run_budget_read(const json_t *budget, const char *path, struct run_budget *out,
+                     struct faults *faults)
+{
+    size_t before = json_array_size(faults->items) + faults->dropped;
+    json_read(budget, budget_fields, COUNT_OF(budget_fields), out, path, faults);
+    if (json_is_number(json_object_get(budget, "usd")))
+        check_range(out->usd, 0, usd_most, json_at(path, "usd").text, faults);
+    return json_array_size(faults->items) + faults->dropped == before;
+}
+
+bool run_target_check(double target, const char *path, struct faults *faults)
+{
+    size_t before = json_array_size(faults->items) + faults->dropped;
+    check_range(target, target_least, target_most, path, faults);
+    return json_array_size(faults->items) + faults->dropped == before;
+}
+
 static void read_budget(struct run_request *q, const json_t *given, struct faults *faults)
 {
-    struct budget b = {0};
-    if (!given || !json_read(given, budget_fields, COUNT_OF(budget_fields), &b, "$.budget", faults))
+    struct run_budget b = {0};
+    if (!given || !run_budget_read(given, "$.budget", &b, faults))
         return;
-    check_range(b.usd, 0, usd_most, "$.budget.usd", faults);
     q->max_tokens = b.tokens;
     q->max_usd = b.usd;
 }
@@ -291,7 +302,7 @@ static void fill(const struct registry *r, const char *home, const struct body *
     q->per_variant = (int)in->trajectories;
     q->turns = (int)in->turns;
     q->target_speedup = in->target_speedup;
-    check_range(q->target_speedup, target_least, target_most, "$.target_speedup", faults);
+    run_target_check(q->target_speedup, "$.target_speedup", faults);
     q->history = (enum history)in->history;
     q->style = (enum feedback_style)in->feedback;
     q->is_private = in->visibility == 1;

@@ -47,6 +47,16 @@ bool run_parse(const struct registry *r, const char *home, const json_t *body,
                struct run_request *out, struct faults *faults);
 void run_release(struct run_request *q);
 
+struct run_budget {
+    int64_t tokens;
+    double usd;
+};
+/* {"tokens"?, "usd"?}; what is not there stays as it is in `out`. */
+bool run_budget_read(const json_t *budget, const char *path, struct run_budget *out,
+                     struct faults *faults);
+/* Is this a speedup that a run may aim at? */
+bool run_target_check(double target, const char *path, struct faults *faults);
+
 /* Is this a run's params: the four members above at most, each in its range? */
 bool run_params_check(const json_t *params, const char *path, struct faults *faults);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "server/routes.h"
+
 enum { LINES_BYTES = 8 * KIB };
 
 enum err answer_wait(struct request *r)
@@ -11,6 +13,25 @@ enum err answer_wait(struct request *r)
     enum err e = request_number(r, "wait", 0, LIMIT_WAIT_S, 0, &seconds);
     r->wait_ms = seconds * 1000;
     return e;
+}
+
+void answer_next(struct request *r, const char *next)
+{
+    struct buf b;
+    buf_init(&b, 4 * URL_TARGET);
+    buf_addf(&b, "<%s?cursor=%s", r->route->pattern, next);
+    for (size_t i = 0; i < r->url.parameter_count; i++) {
+        const struct url_parameter *p = &r->url.parameters[i];
+        if (!strcmp(p->name, "cursor"))
+            continue;
+        buf_addf(&b, "&%s=", p->name);
+        url_encode(&b, p->value);
+    }
+    buf_adds(&b, ">; rel=\"next\"");
+    const char *text = b.failed ? "" : request_printf(r, "%s", b.data);
+    buf_release(&b);
+    if (*text)
+        answer_header(r, "Link", text);
 }
 
 static const char *text_of(const json_t *object, const char *name)

@@ -12,6 +12,9 @@ enum err answer_submission(struct request *r, int finished_status);
 /* Reads ?wait= into r->wait_ms. */
 enum err answer_wait(struct request *r);
 
+/* Link: <…>; rel="next": this address, of a list, with another cursor. */
+void answer_next(struct request *r, const char *next);
+
 /* A document of the store as answers show it: what matters first, with links, without what has no
  * meaning in its state. Takes `document`, gives a new reference. */
 json_t *answer_shape(json_t *document);

@@ -23,6 +23,13 @@ static void load_tokenizer(void)
         tokenizer = tokenizer_load(path, NULL);
 }
 
+const struct tokenizer *prompts_tokenizer(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_tokenizer);
+    return tokenizer;
+}
+
 static json_t *parts_of(const struct prompt *p)
 {
     json_t *list = json_array();
@@ -76,14 +83,12 @@ static enum err find(struct request *r, struct prompt_request *q)
 
 enum err prompt_preview(struct request *r)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct prompt_request q;
     struct prompt p;
     enum err e = find(r, &q);
     if (e != ERR_NONE)
         return e;
-    pthread_once(&once, load_tokenizer);
-    q.tokenizer = tokenizer;
+    q.tokenizer = prompts_tokenizer();
     e = prompt_build(&q, &p, &r->fault);
     if (e == ERR_NONE)
         e = answer_prompt(r, &q, &p);

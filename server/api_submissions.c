@@ -38,26 +38,6 @@ static const char *const list_columns[] = {"id",
                                            "method",
                                            "owner"};
 
-/* Link: <…>; rel="next": this address with another cursor. */
-static void link_next(struct request *r, const char *next)
-{
-    struct buf b;
-    buf_init(&b, 4 * URL_TARGET);
-    buf_addf(&b, "</v1/submissions?cursor=%s", next);
-    for (size_t i = 0; i < r->url.parameter_count; i++) {
-        const struct url_parameter *p = &r->url.parameters[i];
-        if (!strcmp(p->name, "cursor"))
-            continue;
-        buf_addf(&b, "&%s=", p->name);
-        url_encode(&b, p->value);
-    }
-    buf_adds(&b, ">; rel=\"next\"");
-    const char *text = b.failed ? "" : request_printf(r, "%s", b.data);
-    buf_release(&b);
-    if (*text)
-        answer_header(r, "Link", text);
-}
-
 static bool is_state(const char *s)
 {
     return !strcmp(s, "queued") || !strcmp(s, "running") || !strcmp(s, "done");
@@ -115,7 +95,7 @@ enum err submissions_list(struct request *r)
     request_keep_json(r, document);
     const char *next = json_string_value(json_object_get(document, "next"));
     if (next)
-        link_next(r, next);
+        answer_next(r, next);
     json_t *items = json_object_get(document, "items"), *row;
     if (csv)
         return answer_csv(r, list_columns, COUNT_OF(list_columns), items);

@@ -80,8 +80,40 @@ static void add_property(const char *word, size_t n, void *properties)
     json_object_set_new(properties, p->name, schema);
 }
 
+/* A body of a row that says what its members are. */
+struct members {
+    json_t *properties, *required;
+};
+
+static void add_member(const char *word, size_t n, void *to)
+{
+    struct members *m = to;
+    bool must = word[n - 1] == '!';
+    const struct parameter *p = member_find(word, n - must);
+    if (!p)
+        return;
+    json_object_set_new(m->properties, p->name,
+                        json_pack("{s:s, s:s}", "type", p->type, "description", p->meaning));
+    if (must)
+        json_array_append_new(m->required, json_string(p->name));
+}
+
+static json_t *members_body_of(const struct route *route)
+{
+    struct members m = {json_object(), json_array()};
+    each_word(route->members, add_member, &m);
+    bool must = json_array_size(m.required) > 0;
+    json_t *body = json_pack("{s:b, s:{s:{s:{s:s, s:o, s:b, s:o}}}}", "required", must, "content",
+                             "application/json", "schema", "type", "object", "required", m.required,
+                             "additionalProperties", route->lines, "properties", m.properties);
+    if (route->lines)
+        json_object_set_new(json_object_get(body, "content"), "application/x-ndjson",
+                            json_pack("{s:{s:s}}", "schema", "type", "string"));
+    return body;
+}
+
 /* A body is a submission: the query parameters of the same row, source and launch. */
-static json_t *body_of(const struct route *route)
+static json_t *submission_body_of(const struct route *route)
 {
     json_t *properties =
         json_pack("{s:{s:s, s:s}, s:{s:s, s:s}}", "source", "type", "string", "description",
@@ -111,7 +143,8 @@ static json_t *operation(const struct route *route, const char *path)
     json_t *op = json_pack("{s:s, s:o, s:o}", "summary", route->summary, "parameters", parameters,
                            "responses", answers_of(route));
     if (route->body)
-        json_object_set_new(op, "requestBody", body_of(route));
+        json_object_set_new(op, "requestBody",
+                            route->members ? members_body_of(route) : submission_body_of(route));
     if (route->need != NEED_NOTHING)
         json_object_set_new(op, "security", json_pack("[{s:[]}, {}]", "bearer"));
     return op;

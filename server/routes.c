@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/trajectory.h"
 #include "core/util.h"
 #include "server/api.h"
 #include "server/files.h"
@@ -13,6 +14,9 @@
 #define TEXT "text/plain"
 
 #define FIELDS "problem workload arch device language mode label method options visibility"
+#define RUN_MEMBERS                                                                                \
+    "problem! workload arch! device name provider! model! condition variants trajectories turns "  \
+    "target_speedup history feedback params budget visibility"
 #define CELLS "origin model device problem workload condition format"
 
 const struct route routes[] = {
@@ -45,6 +49,38 @@ const struct route routes[] = {
      .answer = JSON, .summary = "put it back on the boards"},
     {METHOD_GET, "/v1/submissions/:uuid/events", submission_events, .query = "last_event_id",
      .answer = "text/event-stream", .summary = "progress as server-sent events, resumable"},
+    {METHOD_POST, "/v1/runs", run_post, .need = NEED_SUBMIT, .body = 256 * KIB, .query = "dry_run",
+     .members = RUN_MEMBERS, .answer = JSON,
+     .summary = "start a run: a model on a problem, as trajectories of turns"},
+    {METHOD_GET, "/v1/runs", run_list, .answer = JSON,
+     .query = "cursor limit problem model state owner", .summary = "runs, newest first"},
+    {METHOD_POST, "/v1/runs/import", run_import_post, .need = NEED_SUBMIT, .body = TRAJECTORY_BYTES,
+     .query = "problem workload arch device model condition name visibility",
+     .members = "info messages! trajectory_format", .lines = true, .answer = JSON,
+     .summary = "take in a run from files of trajectories"},
+    {METHOD_GET, "/v1/runs/:uuid", run_show, .query = "wait", .answer = JSON,
+     .summary = "state of a run and every turn of its trajectories"},
+    {METHOD_GET, "/v1/runs/:uuid/events", run_events, .query = "last_event_id",
+     .answer = "text/event-stream", .summary = "progress as server-sent events, resumable"},
+    {METHOD_GET, "/v1/runs/:uuid/export", run_export_get, .answer = "application/x-ndjson",
+     .summary = "every trajectory, one a line, as mini-swe-agent 1.1 writes them"},
+    {METHOD_POST, "/v1/runs/:uuid/cancel", run_cancel_post, .need = NEED_SUBMIT, .answer = JSON,
+     .summary = "stop a run; answers under way are kept when they come"},
+    {METHOD_POST, "/v1/runs/:uuid/resume", run_resume_post, .need = NEED_SUBMIT, .body = 4 * KIB,
+     .members = "budget", .answer = JSON,
+     .summary = "go on with trajectories that were stopped or failed"},
+    {METHOD_POST, "/v1/runs/:uuid/extend", run_extend_post, .need = NEED_SUBMIT, .body = 4 * KIB,
+     .members = "turns target_speedup", .answer = JSON,
+     .summary = "more turns, or a higher target"},
+    {METHOD_GET, "/v1/runs/:uuid/trajectories/:int", run_trajectory_get, .answer = JSON,
+     .summary = "a trajectory with every text"},
+    {METHOD_GET, "/v1/runs/:uuid/trajectories/:int/messages", run_messages_get, .query = "n",
+     .answer = JSON, .summary = "the messages of the call of a turn, to the byte"},
+    {METHOD_GET, "/v1/runs/:uuid/trajectories/:int/export", run_trajectory_export_get,
+     .answer = JSON, .summary = "a trajectory as mini-swe-agent 1.1 writes it"},
+    {METHOD_POST, "/v1/runs/:uuid/trajectories/:int/supervision", run_supervision_post,
+     .need = NEED_SUBMIT, .body = 64 * KIB, .members = "n! text!", .answer = JSON,
+     .summary = "add to the feedback of a turn, apart from what the service says"},
     {METHOD_GET, "/v1/problems", problems_list, .on_spot = true, .answer = JSON,
      .summary = "problems of this installation"},
     {METHOD_GET, "/v1/problems/:name", problem_get, .on_spot = true, .answer = JSON,
@@ -98,6 +134,12 @@ static const struct parameter parameters[] = {
 #undef PARAMETER
 };
 
+static const struct parameter members[] = {
+#define MEMBER(name, type, meaning) {#name, type, meaning},
+#include "server/members.def"
+#undef MEMBER
+};
+
 static const char *const methods[] = {
     [METHOD_GET] = "GET",         [METHOD_HEAD] = "HEAD",   [METHOD_POST] = "POST",
     [METHOD_OPTIONS] = "OPTIONS", [METHOD_OTHER] = "OTHER",
@@ -116,12 +158,23 @@ enum method method_find(const char *name)
     return METHOD_OTHER;
 }
 
+static const struct parameter *find(const struct parameter *rows, size_t count, const char *name,
+                                    size_t n)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
+            return &rows[i];
+    return NULL;
+}
+
 const struct parameter *parameter_find(const char *name, size_t n)
 {
-    for (size_t i = 0; i < COUNT_OF(parameters); i++)
-        if (strlen(parameters[i].name) == n && !memcmp(parameters[i].name, name, n))
-            return &parameters[i];
-    return NULL;
+    return find(parameters, COUNT_OF(parameters), name, n);
+}
+
+const struct parameter *member_find(const char *name, size_t n)
+{
+    return find(members, COUNT_OF(members), name, n);
 }
 
 /* Is `word` one of the space-separated words of `list` (NULL: empty)? */

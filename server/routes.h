@@ -18,11 +18,14 @@ struct route {
     const char *pattern; /* see url_matches */
     handler_fn *handler;
     enum need need;
-    bool on_spot;      /* runs on the HTTP thread: no SQL, microseconds, no token looked at */
-    bool cached;       /* public, changes with events only: one answer serves many (cache.h) */
-    bool without_db;   /* runs even while the database is away: r->db is NULL then */
-    size_t body;       /* most bytes of a body; 0: takes none */
-    const char *query; /* names of its query parameters, separated by spaces */
+    bool on_spot;        /* runs on the HTTP thread: no SQL, microseconds, no token looked at */
+    bool cached;         /* public, changes with events only: one answer serves many (cache.h) */
+    bool without_db;     /* runs even while the database is away: r->db is NULL then */
+    size_t body;         /* most bytes of a body; 0: takes none */
+    const char *members; /* of a JSON body, separated by spaces, "!" behind those that must be
+                          * there; NULL: a submission */
+    bool lines;          /* a body may be several such, one a line */
+    const char *query;   /* names of its query parameters, separated by spaces */
     const char *summary;
     const char *answer; /* content type of a success */
 };
@@ -47,11 +50,12 @@ void route_template(const struct route *route, char *out, size_t size);
 const char *method_name(enum method m);
 enum method method_find(const char *name);
 
-/* A query parameter, for the documents: its JSON schema type and meaning. */
+/* A query parameter or a member of a body, for the documents: its JSON schema type and meaning. */
 struct parameter {
     const char *name, *type, *meaning;
 };
-/* NULL for a name that no row of parameters.def has. */
+/* NULL for a name that no row of parameters.def, of members.def has. */
 const struct parameter *parameter_find(const char *name, size_t n);
+const struct parameter *member_find(const char *name, size_t n);
 
 #endif
