@@ -6,7 +6,8 @@
 //   num_sms, warp_size, max_threads_per_block, max_shared_bytes, max_cluster, max_grid, max_block
 //   max_clock_mhz, memory_bytes_per_s, bf16_flops_per_cycle_per_sm     the roofline
 //   parameters, latency_cycles, peak_flops_per_cycle_per_sm            further numbers, for prompts
-//   families                   {name, target, tensor, opcodes {mnemonic: low 9 bits as "0x1f0"}}
+//   families                   {name, target, tensor, ptx (what makes them, for prompts; optional),
+//                              opcodes {mnemonic: low 9 bits as "0x1f0"}}
 //   compile_options            {cuda, ptx}: what NVRTC and ptxas are always given besides -arch
 //   sources                    {field: where the number comes from}: every number has one
 #include "core/arch.h"
@@ -104,7 +105,7 @@ static void read_opcodes(struct sass_family *family, const json_t *opcodes, bool
 }
 
 struct family_fields {
-    const char *name;
+    const char *name, *ptx;
     bool target, tensor;
     json_t *opcodes;
 };
@@ -115,6 +116,7 @@ static void read_families(struct arch *a, const json_t *list, struct faults *fau
         {"name", JSON_TEXT, true, offsetof(struct family_fields, name), 1, LIMIT_NAME, NULL},
         {"target", JSON_YESNO, true, offsetof(struct family_fields, target), 0, 0, NULL},
         {"tensor", JSON_YESNO, true, offsetof(struct family_fields, tensor), 0, 0, NULL},
+        {"ptx", JSON_TEXT, false, offsetof(struct family_fields, ptx), 1, 200, NULL},
         {"opcodes", JSON_MEMBER, true, offsetof(struct family_fields, opcodes), 0, 0, NULL},
     };
     bool taken[OPCODES] = {false};
@@ -128,7 +130,7 @@ static void read_families(struct arch *a, const json_t *list, struct faults *fau
         if (!json_read(v, fields, COUNT_OF(fields), &in, path, faults))
             continue;
         struct sass_family *family = &a->families[a->family_count++];
-        *family = (struct sass_family){.target = in.target, .tensor = in.tensor};
+        *family = (struct sass_family){.target = in.target, .tensor = in.tensor, .ptx = in.ptx};
         snprintf(family->name, sizeof(family->name), "%s", in.name);
         for (size_t other = 0; other + 1 < a->family_count; other++)
             if (!strcmp(a->families[other].name, in.name))
@@ -174,9 +176,8 @@ static void check_positive(const json_t *numbers, const char *path, struct fault
 {
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)numbers, key, v)
-        if (!(json_number_value(v) > 0))
-            faults_add(faults, path, "'%s' must be a positive number", key);
+    json_object_foreach((json_t *)numbers, key, v) if (!(json_number_value(v) > 0))
+        faults_add(faults, path, "'%s' must be a positive number", key);
 }
 
 /* A number without a source is a guess; it does not load. */
@@ -195,12 +196,12 @@ static void check_sources(const json_t *document, const json_t *sources, struct 
         if (numeric && !json_is_string(json_object_get(sources, key)))
             faults_add(faults, "$.sources", "says nothing of '%s'", key);
     }
-    json_object_foreach((json_t *)parameters, key, v)
-        if (!json_is_string(json_object_get(sources, key)))
-            faults_add(faults, "$.sources", "says nothing of '%s'", key);
-    json_object_foreach((json_t *)sources, key, v)
-        if (!json_object_get(document, key) && !json_object_get(parameters, key))
-            faults_add(faults, "$.sources", "'%s' is not a field", key);
+    json_object_foreach((json_t *)parameters, key,
+                        v) if (!json_is_string(json_object_get(sources, key)))
+        faults_add(faults, "$.sources", "says nothing of '%s'", key);
+    json_object_foreach((json_t *)sources, key,
+                        v) if (!json_object_get(document, key) && !json_object_get(parameters, key))
+        faults_add(faults, "$.sources", "'%s' is not a field", key);
 }
 
 static void read_arch(struct arch *a, struct faults *faults)

@@ -13,8 +13,9 @@
  * it. */
 struct sass_family {
     char name[LIMIT_NAME + 1];
-    bool target; /* counts as an architecture-specific target instruction */
-    bool tensor; /* does tensor-core FLOPs */
+    bool target;     /* counts as an architecture-specific target instruction */
+    const char *ptx; /* what makes them, "wgmma.mma_async"; borrowed; NULL: not said */
+    bool tensor;     /* does tensor-core FLOPs */
     uint16_t opcodes[32];
     const char *mnemonics[32]; /* parallel to opcodes: "HGMMA"; borrowed from arch.document */
     size_t opcode_count;
@@ -43,7 +44,7 @@ struct arch {
     /* Of every compilation, next to -arch; NULL-terminated; borrowed from `document`. */
     const char *cuda_options[LIMIT_ARCH_OPTIONS + 1]; /* NVRTC */
     const char *ptx_options[LIMIT_ARCH_OPTIONS + 1];  /* ptxas */
-    json_t *document; /* the whole file, for GET /v1/archs/{name} */
+    json_t *document;                                 /* the whole file, for GET /v1/archs/{name} */
 };
 
 /* All architectures below <home>/arch, sorted by name. Loaded once; owned by the registry. */

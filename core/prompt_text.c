@@ -18,6 +18,7 @@ static const struct number {
     {"device memory", "parameters", "memory_bytes", BYTES},
     {"device memory, bytes a second", NULL, "memory_bytes_per_s", SPEED},
     {"L2", "parameters", "l2_bytes", BYTES},
+    {"L2, bytes a second at most, about", "parameters", "l2_bytes_per_s", SPEED},
     {"shared memory of an SM", "parameters", "shared_bytes_per_sm", BYTES},
     {"shared memory of a block at most", NULL, "max_shared_bytes", BYTES},
     {"shared memory, bytes a cycle and SM", "parameters", "shared_bytes_per_cycle_per_sm", COUNT},
@@ -67,6 +68,27 @@ static void add_number(struct buf *out, double v, enum unit unit)
     }
 }
 
+/* Families that count as written for this GPU: what makes them, and what they are called in SASS.
+ */
+static void add_targets(const struct arch *arch, struct buf *out)
+{
+    const char *before = " ";
+    buf_adds(out,
+             "\nTarget instructions, of which at least one must execute for a kernel to count as "
+             "written for this GPU (in brackets their names in SASS):");
+    for (size_t i = 0; i < arch->family_count; i++) {
+        const struct sass_family *family = &arch->families[i];
+        if (!family->target)
+            continue;
+        buf_addf(out, "%s%s (", before, family->ptx ? family->ptx : family->name);
+        for (size_t k = 0; k < family->opcode_count; k++)
+            buf_addf(out, "%s%s", k ? ", " : "", family->mnemonics[k]);
+        buf_adds(out, ")");
+        before = "; ";
+    }
+    buf_adds(out, ".\n");
+}
+
 void prompt_parameters(const struct arch *arch, struct buf *out)
 {
     const json_t *peaks = json_object_get(arch->document, "peak_flops_per_cycle_per_sm");
@@ -87,14 +109,7 @@ void prompt_parameters(const struct arch *arch, struct buf *out)
         out, "| %s, dense | %.0f FLOP a cycle and SM: %.0f TFLOP/s at %.0f MHz |\n", type,
         json_number_value(v), json_number_value(v) * arch->num_sms * arch->max_clock_mhz * 1e-6,
         arch->max_clock_mhz);
-    buf_adds(out, "\nTarget instructions (SASS), of which at least one must execute:");
-    const char *before = " ";
-    for (size_t i = 0; i < arch->family_count; i++)
-        for (size_t k = 0; arch->families[i].target && k < arch->families[i].opcode_count; k++) {
-            buf_addf(out, "%s%s", before, arch->families[i].mnemonics[k]);
-            before = ", ";
-        }
-    buf_adds(out, ".\n");
+    add_targets(arch, out);
 }
 
 static void add_tensor(const struct problem *p, const struct workload *w, size_t i, struct buf *out)

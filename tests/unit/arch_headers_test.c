@@ -92,6 +92,19 @@ static void wgmma_takes_every_n(void **state)
     compile_products();
 }
 
+/* Further types, with A in shared memory or in registers in turn. */
+static void wgmma_takes_every_n_of_further_types(void **state)
+{
+    (void)state;
+    static const size_t further[] = {1, 3, 4, 5, 10, 11}; /* f16, tf32, fp8; of `products` */
+    need_toolkit();
+    unit_begin("sm_90a", preamble);
+    for (size_t i = 0; i < COUNT_OF(further); i++)
+        for (int n = 8; n <= 256; n += 8)
+            add_product(&products[further[i]], n, (n / 8 + (int)i) % 2, "", NULL);
+    compile_products();
+}
+
 static void wgmma_takes_every_type_and_layout(void **state)
 {
     (void)state;
@@ -123,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_emit_their_instruction),
         cmocka_unit_test(wgmma_takes_every_n),
+        cmocka_unit_test(wgmma_takes_every_n_of_further_types),
         cmocka_unit_test(wgmma_takes_every_type_and_layout),
         cmocka_unit_test(every_function_is_tested),
     };

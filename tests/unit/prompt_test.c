@@ -81,6 +81,39 @@ static void every_variant_is_built(void **state)
     }
 }
 
+/* Three for each kind of problem: the complete pack, and two with hints; and the ablation's three.
+ */
+static void each_kind_has_its_variants(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *use;
+        int count;
+    } kinds[] = {{"every problem", 1},
+                 {"gemm", 2},
+                 {"attention forward", 2},
+                 {"attention backward", 2},
+                 {"ablation", 3}};
+    for (size_t a = 0; a < COUNT_OF(packs); a++) {
+        json_t *variants = prompt_variants(home_dir(), arch_of(a), NULL), *v;
+        size_t all = 0, i;
+        assert_non_null(variants);
+        for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+            int count = 0;
+            json_array_foreach(variants, i, v)
+            {
+                const char *use = json_string_value(json_object_get(v, "for"));
+                count += !strncmp(use, kinds[k].use, strlen(kinds[k].use));
+            }
+            if (count != kinds[k].count)
+                fail_msg("%s: %d variants for %s", packs[a].arch, count, kinds[k].use);
+            all += (size_t)count;
+        }
+        assert_int_equal(all, json_array_size(variants));
+        json_decref(variants);
+    }
+}
+
 static void packs_are_no_larger_than_the_papers(void **state)
 {
     (void)state;
@@ -111,9 +144,10 @@ static void parts_say_what_they_must(void **state)
         {0, "parameters", "| SMs | 132 |"},
         {0, "parameters", "| bf16, dense | 4096 FLOP a cycle and SM: 1071 TFLOP/s at 1980 MHz |"},
         {0, "parameters", "| L2 | 50 MiB |"},
-        {0, "parameters", "HGMMA, IGMMA"},
+        {0, "parameters", "| L2, bytes a second at most, about | 12.00 TB/s |"},
+        {0, "parameters", "`wgmma.mma_async` (HGMMA, IGMMA, BGMMA, QGMMA); `cp.async.bulk.tensor`"},
         {1, "parameters", "| tensor memory of an SM | 256 KiB |"},
-        {1, "parameters", "UTCMMA"},
+        {1, "parameters", "`tcgen05.mma` (UTCMMA); `tcgen05.cp`"},
         {0, "templates", "```cpp <ptxbench/wgmma.cuh>"},
         {0, "templates", "void wgmma(D (&d)[Count], uint64_t a, uint64_t b, bool keep = true);"},
         {0, "templates", "// PTX: mbarrier.init.shared::cta.b64"},
@@ -140,6 +174,7 @@ static void parts_say_what_they_must(void **state)
                                       "define"));
         assert_null(strstr(templates, "detail::"));
         assert_null(strstr(templates, "SPDX"));
+        assert_null(strstr(templates, "%0")); /* what is said of macros is for their reader */
         prompt_release(&prompts[a]);
     }
 }
@@ -190,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_variant_is_built),
+        cmocka_unit_test(each_kind_has_its_variants),
         cmocka_unit_test(packs_are_no_larger_than_the_papers),
         cmocka_unit_test(parts_say_what_they_must),
         cmocka_unit_test(declarations_leave_bodies_out),

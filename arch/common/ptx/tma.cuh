@@ -17,8 +17,7 @@
 namespace ptxbench
 {
 
-// One instruction for each rank. Operands %0 to %4 are the coordinates; the caller's begin at %5.
-#define PTXBENCH_RANK(head, rank, box, tail, ...)                                                  \
+#define PTXBENCH_RANK(head, rank, box, tail, ...) /* the caller's operands begin at %5 */          \
     asm volatile(head "." rank tail(box)::"r"(at[0]), "r"(at[1 % D]), "r"(at[2 % D]),              \
                  "r"(at[3 % D]), "r"(at[4 % D]), __VA_ARGS__                                       \
                  : "memory")

@@ -2,10 +2,9 @@
 // tcgen05.mma: one thread multiplies an M x K piece of A with a K x N piece of B; sums stay in
 // TMEM.
 //
-//   mbarrier_wait(full, …); tcgen05_fence_after();       tiles by TMA; D free and A (in TMEM)
-//   written tcgen05_mma<mma_kind::f16>(d, a, b, idesc, keep); …  a, b: descriptors of tiles in
-//   shared memory tcgen05_commit<1>(bar);                              arrives at bar when all of
-//   these are done
+//   mbarrier_wait(full, …); tcgen05_fence_after();   tiles are there; D is free, A in TMEM written
+//   tcgen05_mma<mma_kind::f16>(d, a, b, i, keep); …  a, b: descriptors of tiles; i: instruction()
+//   tcgen05_commit(bar);                             arrives at bar when all of these are done
 //
 // K of one instruction is 32 bytes of elements: 16 bf16 or f16, 8 tf32, 32 of 8, 6 or 4 bits in
 // kinds f8f6f4, i8 and mxf8f6f4 (6 and 4 bits padded to 8); 64 of 4 bits in mxf4 and mxf4nvf4.
@@ -118,8 +117,8 @@ template <> struct mma_scale<ue8m0> { static constexpr uint32_t value = 1; };
 } // namespace detail
 
 // For kinds f16, tf32, f8f6f4 (any two of e4m3, e5m2, e2m3, e3m2, e2m1) and i8 (any two of s8, u8;
-// D = int). D: float, or f16 with f16. m 64 or 128 with N a multiple of 8 (m 64) or 16 up to 256; a
-// pair of blocks: m 128 or 256, n a multiple of 16 (m 128) or 32. A constant if its arguments are.
+// D = int). D: float, or f16 with f16. n up to 256; m 64 with n a multiple of 8, m 128 with one of
+// 16; a pair of blocks: m 128 or 256, n a multiple of 32. A constant if its arguments are.
 // PTX: none
 template <class A, class B = A, class D = float>
 __device__ __forceinline__ constexpr uint32_t instruction(int m, int n, major a = major::k,

@@ -3,9 +3,9 @@
 // its own rows, and the bytes of both count at one mbarrier, that of the even block, whose thread
 // multiplies.
 //
-//   uint32_t full = pair_barrier(&s.full[stage]);           in both blocks: the even block's
-//   barrier even block:   mbarrier_arrive_expect(&s.full[stage], bytes of both blocks); both
-//   blocks:  tma_load_pair(s.a[stage], &map, full, {k, row});
+//   even block:   mbarrier_arrive_expect(&s.full[stage], bytes of both blocks);
+//   both blocks:  uint32_t full = pair_barrier(&s.full[stage]);   the even block's barrier
+//                 tma_load_pair(s.a[stage], &map, full, {k, row});
 #ifndef PTXBENCH_TMA_PAIR_CUH
 #define PTXBENCH_TMA_PAIR_CUH
 

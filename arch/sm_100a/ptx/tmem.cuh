@@ -3,7 +3,7 @@
 //
 //   one warp:      tmem_alloc<1>(&base, 256);  tmem_relinquish<1>();     base: in shared memory
 //   all:           tcgen05_fence_before(); __syncthreads(); tcgen05_fence_after();   base is there
-//   now four warps:    tmem_load<tmem_shape::l32x32b>(r, tmem_at(base, 32 * (warp % 4), column));
+//   four warps:    tmem_load<tmem_shape::l32x32b>(r, tmem_at(base, 32 * (warp % 4), column));
 //                  tmem_wait_load();           before r is read
 //   the same warp: tmem_dealloc<1>(base, 256);                           when all have read
 //
@@ -171,8 +171,7 @@ __device__ __forceinline__ void tmem_wait_store()
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 
-// ---- copies from shared memory, and shifts: by one thread, asynchronous, ended by tcgen05_commit
-// ----
+// ---- copies from shared memory and shifts: by one thread, asynchronous, end by tcgen05_commit ----
 
 // What one tmem_copy moves; rows of 32 or 16 bytes, the next 16 bytes to the next four columns:
 //   r128x256b, r128x128b   row i to lane i
