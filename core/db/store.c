@@ -167,23 +167,7 @@ enum err store_events_head(struct db *db, const char *id, int64_t viewer, json_t
     return db_json(db, STMT_EVENTS_HEAD, DB_ARGS(db_text(id), db_int(viewer)), out, f);
 }
 
-/* ---- boards and operation ---- */
-
-#define BOARD_ARGS(q)                                                                              \
-    db_text((q)->problem), db_text((q)->workload), db_text((q)->arch), db_text((q)->device_model), \
-        db_int((q)->epoch), db_text((q)->baseline), db_int((q)->limit)
-
-enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out,
-                           struct fault *f)
-{
-    return db_json(db, STMT_LEADERBOARD, DB_ARGS(BOARD_ARGS(q)), out, f);
-}
-
-enum err store_board_text(struct db *db, const struct board_filter *q, struct buf *out,
-                          struct fault *f)
-{
-    return db_read_bytes(db, STMT_LEADERBOARD, DB_ARGS(BOARD_ARGS(q)), out, f);
-}
+/* ---- operation ---- */
 
 enum err store_queue(struct db *db, json_t **out, struct fault *f)
 {
