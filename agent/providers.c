@@ -78,15 +78,22 @@ static bool starts(const char *s, const char *with)
     return !strncasecmp(s, with, strlen(with));
 }
 
-/* A key that went over the network in the clear would be no secret any more. */
+/* A key that went over the network in the clear would be no secret any more. Behind the host comes
+ * a port and nothing else: "http://localhost:x@example.org" is another host. */
 static bool is_url(const char *url)
 {
     static const char *const near[] = {"http://127.0.0.1", "http://localhost", "http://[::1]"};
     if (starts(url, "https://"))
         return url[8] != '\0';
-    for (size_t i = 0; i < COUNT_OF(near); i++)
-        if (starts(url, near[i]) && strchr(":/", url[strlen(near[i])]))
+    for (size_t i = 0; i < COUNT_OF(near); i++) {
+        if (!starts(url, near[i]))
+            continue;
+        const char *rest = url + strlen(near[i]);
+        if (*rest == ':')
+            rest += 1 + strspn(rest + 1, "0123456789");
+        if (!*rest || *rest == '/')
             return true;
+    }
     return false;
 }
 

@@ -72,6 +72,8 @@ static void bad_files_say_where(void **state)
          "must be https://"},
         {ONE("\"format\": \"anthropic\", \"url\": \"http://localhost.evil.org/\", " MODELS),
          "must be https://"},
+        {ONE("\"format\": \"anthropic\", \"url\": \"http://localhost:x@evil.org/\", " MODELS),
+         "must be https://"},
         {ONE("\"format\": \"anthropic\", \"url\": \"file:///etc/passwd\", " MODELS),
          "must be https://"},
         {ONE("\"format\": \"replay\", \"folder\": \"/a\", \"url\": \"https://x\", " MODELS),
