@@ -101,9 +101,8 @@ void step_job_release(struct step_job *j);
  * {"verdict","source","report","log"}, texts or null. */
 enum err step_claim(struct db *db, const char *agent, const char *lanes, int lease_ms,
                     struct step_job *j, bool *got, struct fault *f);
-/* Renews all leases of an agent at once, of jobs {ids} with {attempts} (array texts); *lost: array
- * text of the ids that are not ours any more or are to be stopped. Also the agent's sign of life.
- */
+/* Renews all leases of an agent at once, of jobs {ids} with {attempts} (array texts); *lost: the
+ * ids that are not ours any more or are to be stopped. Also the agent's sign of life. */
 enum err step_heartbeat(struct db *db, const char *agent, const char *ids, const char *attempts,
                         int lease_ms, json_t **lost, struct fault *f);
 /* Back to the queue, not before `delay_ms`; spends no attempt. */

@@ -99,9 +99,15 @@ enum err step_claim(struct db *db, const char *agent, const char *lanes, int lea
 enum err step_heartbeat(struct db *db, const char *agent, const char *ids, const char *attempts,
                         int lease_ms, json_t **lost, struct fault *f)
 {
-    return db_json(db, STMT_STEP_HEARTBEAT,
-                   DB_ARGS(db_text(agent), db_text(ids), db_text(attempts), db_int(lease_ms)), lost,
-                   f);
+    struct db_rows rows;
+    enum err e =
+        ask(db, STMT_STEP_HEARTBEAT,
+            DB_ARGS(db_text(agent), db_text(ids), db_text(attempts), db_int(lease_ms)), &rows, f);
+    *lost = e == ERR_NONE ? json_loads(db_get(&rows, 0, 0), 0, NULL) : NULL;
+    db_rows_release(&rows);
+    if (e == ERR_NONE && !*lost)
+        e = fault_set(f, ERR_INTERNAL, "cannot read which leases were lost");
+    return e;
 }
 
 enum err step_delay(struct db *db, const struct step_job *j, int64_t delay_ms, const char *why,

@@ -57,6 +57,9 @@ BEGIN
     IF r.id IS NULL THEN
         RETURN NULL;
     END IF;
+    PERFORM FROM jobs j JOIN steps x ON x.id = j.subject_id AND x.state = j.kind     -- as heartbeats: by their ids
+      WHERE x.run_id = p_id AND x.state IN ('call', 'conclude') AND j.state IN ('queued', 'running')
+      ORDER BY j.id FOR UPDATE OF j;
     FOR h IN SELECT x.s, x.job FROM trajectories t CROSS JOIN LATERAL step_hold(p_id, t.n) x
               WHERE t.run_id = p_id AND t.state = 'running' ORDER BY t.n
     LOOP
