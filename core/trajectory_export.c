@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs of the store as documents of another agent's layout.
 #include <string.h>
 
 #include "core/trajectory_parts.h"

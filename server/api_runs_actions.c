@@ -74,10 +74,10 @@ enum err run_extend_post(struct request *r)
     enum err e = run_body(r, true, &body);
     if (e)
         return e;
-    bool read = json_read(body, fields, COUNT_OF(fields), &in, "$", &r->faults);
-    if (read && json_is_number(json_object_get(body, "target_speedup")))
+    json_read(body, fields, COUNT_OF(fields), &in, "$", &r->faults);
+    if (json_is_number(json_object_get(body, "target_speedup")))
         run_target_check(in.target, "$.target_speedup", &r->faults);
-    if (read && !in.turns && !(in.target > 0) && !faults_any(&r->faults))
+    if (!in.turns && !(in.target > 0) && !faults_any(&r->faults))
         faults_add(&r->faults, "$", "must say how far: turns, or target_speedup, or both");
     if (faults_any(&r->faults))
         return ERR_INVALID;

@@ -78,8 +78,8 @@ DECLARE
     x record;
 BEGIN
     INSERT INTO runs (id, owner_id, origin, name, source, turns, problem, workload, arch, device, provider, model,
-                      condition, params, history, feedback, per_variant, target, visibility, state, created_at,
-                      finished_at)
+                      condition, params, history, feedback, per_variant, target, max_tokens, max_usd, visibility, state,
+                      created_at, finished_at)
     VALUES (p_id, p_owner, 'local', coalesce(p_run ->> 'name', ''), coalesce(p_run ->> 'source', 'imported'),
             coalesce((p_run ->> 'turns')::int, (SELECT max((s ->> 'n')::int) + 1
                 FROM json_array_elements(p -> 'trajectories') y CROSS JOIN json_array_elements(y -> 'steps') s), 1),
@@ -87,6 +87,7 @@ BEGIN
             p_run ->> 'model', coalesce(p_run ->> 'condition', ''),
             CASE WHEN json_typeof(p_run -> 'params') = 'object' THEN p_run -> 'params' END, p_run ->> 'history',
             p_run ->> 'feedback', (p_run ->> 'per_variant')::int, (p_run ->> 'target_speedup')::float8,
+            nullif((p_run #>> '{budget,tokens}')::bigint, 0), nullif((p_run #>> '{budget,usd}')::float8, 0),
             coalesce(p_run ->> 'visibility', 'public'), 'done',
             coalesce((p_run ->> 'created_at')::timestamptz, now()),
             coalesce((p_run ->> 'finished_at')::timestamptz, now()))
