@@ -2,6 +2,7 @@
 #include "agent/hand.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,16 @@ void hand_advance(struct hand *h)
         h->done = next == hand_retry; /* then its lease runs out */
         h->next = hand_retry;
     }
+}
+
+enum err hand_then(struct hand *h, hand_next *next, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(h->why, sizeof(h->why), fmt, ap);
+    va_end(ap);
+    h->next = next;
+    return ERR_NONE;
 }
 
 /* ---- ends ---- */

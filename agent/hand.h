@@ -63,9 +63,14 @@ void hand_advance(struct hand *h);
  * the queue, if it is still ours. */
 void hand_stop(struct hand *h, const char *why);
 
-/* ---- the steps: each the first of its kind ---- */
-hand_next step_call_begin;     /* messages, call, store, extract, submit: step_call.c */
+/* ---- the steps: each the first of its file ---- */
+hand_next step_call_begin;     /* messages, call, store: step_call.c */
+hand_next step_judge;          /* of an answer that is stored: extract, submit: step_judge.c */
 hand_next step_conclude_begin; /* label, feedback, conclude: step_conclude.c */
+
+/* Names what comes next, and why. */
+__attribute__((format(printf, 3, 4))) enum err hand_then(struct hand *h, hand_next *next,
+                                                         const char *fmt, ...);
 
 /* ---- ends that several steps have ---- */
 hand_next hand_delay;    /* back to the queue for delay_ms */

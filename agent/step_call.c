@@ -1,153 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call of a step: messages, call, store, extract, submit; or, where the answer gives no
-// submission, its conclusion at once. From its end backwards each function is a transaction, or
-// nothing that lasts.
+// The call of a step: messages, call, store; what comes of the answer is step_judge.c. Read it from
+// its end backwards; each function is one transaction, or nothing that lasts.
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/hand.h"
-#include "agent/labels.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/messages.h"
 #include "core/util.h"
 
 enum {
-    PRIORITY_NORMAL = 1,
-    EVALUATION_S = 300, /* budget of one evaluation */
-    QUOTA_MS = 5000,    /* a place frees with every job */
-    BUDGET_MS = 2000,   /* calls under way end some time */
+    BUDGET_MS = 2000, /* calls under way end some time */
     PROGRESS_MS = 2000,
-    LABEL = LIMIT_LABEL + 1,
 };
 
-static hand_next store, judge, go;
+static hand_next store, go;
 
 static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? text : "";
-}
-
-__attribute__((format(printf, 3, 4))) static enum err then(struct hand *h, hand_next *next,
-                                                           const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(h->why, sizeof(h->why), fmt, ap);
-    va_end(ap);
-    h->next = next;
-    return ERR_NONE;
-}
-
-/* ---- submit ---- */
-
-static enum err submit(struct hand *h, struct fault *f)
-{
-    const struct submission *s = &h->submission;
-    struct new_submission n = {
-        .owner_id = json_integer_value(json_object_get(h->job.work, "owner")),
-        .request = h->request,
-        .source = s->source,
-        .source_len = s->source_len,
-        .problem = s->problem->name,
-        .workload = s->workload->name,
-        .arch = s->arch->name,
-        .language = language_name(s->language),
-        .device = s->device,
-        .mode = mode_name(s->mode),
-        .label = s->label,
-        .method = s->method,
-        .is_private = !strcmp(text_of(h->job.work, "visibility"), "private"),
-        .priority = PRIORITY_NORMAL,
-        .timeout_s = EVALUATION_S,
-        .queued_limit = DEFAULT_QUEUED_LIMIT,
-    };
-    bool mine = false;
-    enum err e = step_submit(h->bench->db, &h->job, extraction_name(h->x.state), &n, &mine, f);
-    hand_fault_point("submitted");
-    if (e == ERR_QUOTA) {
-        h->delay_ms = QUOTA_MS;
-        return then(h, hand_delay, "the owner has too many submissions waiting");
-    }
-    h->done = e == ERR_NONE;
-    return e;
-}
-
-/* "<run's name, or the first 8 of its id> t3 n0" */
-static void write_label(const struct hand *h, char out[LABEL])
-{
-    const char *name = text_of(h->job.work, "name");
-    int most = *name ? LIMIT_NAME : 8;
-    snprintf(out, LABEL, "%.*s t%d n%d", most, *name ? name : h->job.run, h->job.trajectory,
-             h->job.n);
-}
-
-/* The body that a person would have POSTed. A plan that is not JSON is a fault of its own. */
-static json_t *body_of(const struct hand *h, struct faults *faults)
-{
-    const json_t *work = h->job.work;
-    struct fault why = {0};
-    char label[LABEL];
-    write_label(h, label);
-    json_t *body = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "problem",
-                             text_of(work, "problem"), "workload", text_of(work, "workload"),
-                             "arch", text_of(work, "arch"), "device", text_of(work, "device"),
-                             "mode", "rank", "label", label, "method", text_of(work, "model"));
-    json_object_set_new(body, "source", json_stringn(h->x.source.data, h->x.source.len));
-    if (!h->x.plan.len)
-        return body;
-    json_t *plan = json_parse(h->x.plan.data, h->x.plan.len, &why);
-    if (plan)
-        json_object_set_new(body, "launch", plan);
-    else
-        faults_add(faults, "$.launch", "is not JSON: %s", why.detail);
-    return body;
-}
-
-static enum err refuse(struct hand *h, const json_t *errors, struct fault *f)
-{
-    struct feedback_turn turn = hand_turn(h);
-    h->errors = json_dumps(errors, JSON_COMPACT);
-    h->conclusion.source = h->x.source.data;
-    h->conclusion.source_len = h->x.source.len;
-    return hand_conclusion(h, feedback_of_plan(&turn, errors), f);
-}
-
-static enum err judge_kernel(struct hand *h, struct fault *f)
-{
-    struct faults faults = {0};
-    json_t *body = body_of(h, &faults), *document = NULL;
-    enum err e = ERR_NONE;
-    if (!faults_any(&faults))
-        submission_parse(&h->bench->registry, body, &h->submission, &faults);
-    json_decref(body);
-    if (faults_any(&faults))
-        e = refuse(h, faults.items, f);
-    else if (!(document = submission_document(&h->submission)) ||
-             !(h->request = json_canonical(document)))
-        e = fault_set(f, ERR_NO_MEMORY, "cannot submit a kernel: out of memory");
-    else
-        h->next = submit;
-    json_decref(document);
-    faults_release(&faults);
-    return e;
-}
-
-/* Looks at an answer that is stored. */
-static enum err judge(struct hand *h, struct fault *f)
-{
-    hand_fault_point("stored");
-    extract(h->answer.len ? h->answer.data : "", h->answer.len, &h->x);
-    buf_release(&h->answer);
-    if (h->x.source.failed)
-        return fault_set(f, ERR_NO_MEMORY, "cannot look at an answer: out of memory");
-    h->conclusion.extraction = extraction_name(h->x.state);
-    h->conclusion.label = label_of_extraction(h->x.state);
-    if (h->x.state == EXTRACT_KERNEL)
-        return judge_kernel(h, f);
-    struct feedback_turn turn = hand_turn(h);
-    return hand_conclusion(h, feedback_of_extraction(&turn, &h->x), f);
 }
 
 /* ---- store ---- */
@@ -162,7 +35,7 @@ static enum err after_store(struct hand *h, struct fault *f)
     }
     switch (h->ended) {
     case TALK_ANSWERED:
-        h->next = judge;
+        h->next = step_judge;
         break;
     case TALK_BUSY:
         h->next = hand_delay;
@@ -265,7 +138,7 @@ void hand_stop(struct hand *h, const char *why)
 {
     if (h->next == go) { /* it has not begun, and will not */
         h->delay_ms = 0;
-        then(h, hand_delay, "%s", why);
+        hand_then(h, hand_delay, "%s", why);
     }
     if (!h->talk)
         return;
@@ -318,7 +191,7 @@ static enum err talk(struct hand *h)
         hand_fault_point("called");
     } else {
         h->ended = why.code == ERR_NO_MEMORY ? TALK_BROKEN : TALK_REFUSED;
-        then(h, store, "%s", why.detail);
+        hand_then(h, store, "%s", why.detail);
         h->end = (struct call_end){.status = "failed",
                                    .tokens_in = -1,
                                    .cached = -1,
@@ -356,7 +229,7 @@ static enum err go(struct hand *h, struct fault *f)
     h->delay_ms = BUDGET_MS;
     h->done = leave == CALL_BUDGET || leave == CALL_LOST;
     return leave == CALL_GO     ? talk(h)
-           : leave == CALL_WAIT ? then(h, hand_delay, "the budget is held by calls under way")
+           : leave == CALL_WAIT ? hand_then(h, hand_delay, "the budget is held by calls under way")
                                 : ERR_NONE;
 }
 
@@ -375,8 +248,8 @@ static enum err prepare(struct hand *h, struct fault *f)
     int history = history_find(text_of(work, "history"));
     h->model = provider_model(h->lane->provider, name);
     if (!h->model)
-        return then(h, hand_give_up, "provider %s has no model %s here", h->lane->provider->name,
-                    name);
+        return hand_then(h, hand_give_up, "provider %s has no model %s here",
+                         h->lane->provider->name, name);
     h->messages =
         messages_build(history < 0 ? HISTORY_FULL : (enum history)history, text_of(work, "system"),
                        text_of(work, "task"), json_object_get(work, "past"));
@@ -385,16 +258,16 @@ static enum err prepare(struct hand *h, struct fault *f)
     int64_t out = provider_max_output(h->model, json_object_get(work, "params"));
     if (json_is_number(json_object_get(json_object_get(work, "budget"), "usd")) &&
         (h->model->prices.input < 0 || h->model->prices.output < 0))
-        return then(h, hand_give_up,
-                    "the run has a budget in dollars, and what model %s costs is "
-                    "not known here",
-                    name);
+        return hand_then(h, hand_give_up,
+                         "the run has a budget in dollars, and what model %s costs is "
+                         "not known here",
+                         name);
     if (messages_fit(h->messages, h->model->context, out))
-        return then(h, go, "%s", "");
-    return then(h, stop_context,
-                "some %lld tokens of messages and %lld of answer do not fit a context of %lld",
-                (long long)messages_tokens(h->messages), (long long)out,
-                (long long)h->model->context);
+        return hand_then(h, go, "%s", "");
+    return hand_then(h, stop_context,
+                     "some %lld tokens of messages and %lld of answer do not fit a context of %lld",
+                     (long long)messages_tokens(h->messages), (long long)out,
+                     (long long)h->model->context);
 }
 
 enum err step_call_begin(struct hand *h, struct fault *f)
@@ -407,6 +280,6 @@ enum err step_call_begin(struct hand *h, struct fault *f)
     buf_add(&h->answer, json_string_value(answer), json_string_length(answer));
     h->conclusion.reasoning_tokens = json_is_integer(tokens) ? json_integer_value(tokens) : -1;
     slim(h);
-    h->next = judge;
+    h->next = step_judge;
     return ERR_NONE;
 }

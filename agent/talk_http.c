@@ -23,7 +23,8 @@ struct http {
     struct fetch_call *call; /* NULL: it has ended */
     struct buf url, body;    /* of the request */
     struct sse sse;
-    struct buf raw; /* a body that is no stream */
+    struct buf raw;       /* a body that is no stream */
+    char head[SHOWN + 1]; /* of one that is: how it begins */
     bool began, streams;
     size_t events;
     struct fault fault; /* what came is no answer */
@@ -55,6 +56,9 @@ static bool on_event(void *arg, const char *name, const char *data, size_t len)
 
 static bool take_stream(struct http *h, const char *bytes, size_t n)
 {
+    size_t kept = strlen(h->head), room = SHOWN - kept;
+    if (!h->events)
+        snprintf(h->head + kept, room + 1, "%.*s", (int)(n < room ? n : room), bytes);
     bool more = sse_feed(&h->sse, bytes, n);
     h->talk->progressed = true;
     if (!more && !h->fault.code)
@@ -97,6 +101,12 @@ static void end_with_status(struct http *h, int status)
                status, *why ? ": " : "", why == raw ? SHOWN : LLM_ERROR, why);
 }
 
+/* The provider failed before its answer began. */
+static enum talk_end end_of_failure(const struct llm_answer *a)
+{
+    return a->busy ? TALK_BUSY : TALK_BROKEN;
+}
+
 static void end_of_body(struct http *h)
 {
     struct talk *k = h->talk;
@@ -106,7 +116,7 @@ static void end_of_body(struct http *h)
     else if (!llm_read_body(h->format, &k->answer, h->raw.data, h->raw.len, &h->fault))
         talk_ended(k, TALK_BROKEN, "provider %s: %s", name, h->fault.detail);
     else if (k->answer.error[0])
-        talk_ended(k, TALK_BROKEN, "provider %s failed: %s", name, k->answer.error);
+        talk_ended(k, end_of_failure(&k->answer), "provider %s failed: %s", name, k->answer.error);
     else
         talk_ended(k, TALK_ANSWERED, "%s", "");
 }
@@ -118,7 +128,8 @@ static void end_of_stream(struct http *h, enum fetch_end end, const char *why)
     const char *name = k->request.provider->name;
     bool some = a->text.len || a->reasoning.len;
     if (a->error[0])
-        talk_ended(k, some ? TALK_CUT : TALK_BROKEN, "provider %s failed: %s", name, a->error);
+        talk_ended(k, some ? TALK_CUT : end_of_failure(a), "provider %s failed: %s", name,
+                   a->error);
     else if (a->done || a->finish != LLM_NONE)
         talk_ended(k, TALK_ANSWERED, "%s", "");
     else if (h->events)
@@ -126,7 +137,7 @@ static void end_of_stream(struct http *h, enum fetch_end end, const char *why)
                    end == FETCH_DONE ? "the stream ended without saying that it was all" : why);
     else
         talk_ended(k, TALK_BROKEN, "provider %s sent no answer: %s", name,
-                   end == FETCH_DONE ? "an empty stream" : why);
+                   end == FETCH_DONE ? h->head : why);
 }
 
 static void conclude(struct http *h, enum fetch_end end, int status, const char *why)
