@@ -35,6 +35,9 @@ static void test_every_row_is_complete(void **state)
         for (const char *s = row->query; s && *s; s += strcspn(s, " "), s += *s == ' ')
             if (!parameter_find(s, strcspn(s, " ")))
                 fail_msg("%s: parameter %s is not in parameters.def", row->pattern, s);
+        for (const char *s = row->members; s && *s; s += strcspn(s, " "), s += *s == ' ')
+            if (!member_find(s, strcspn(s, "! ")))
+                fail_msg("%s: member %s is not in members.def", row->pattern, s);
         for (size_t k = 0; k < i; k++)
             assert_false(row->method == routes[k].method && !strcmp(row->pattern, routes[k].pattern));
         assert_int_equal(route_index(row), i);
