@@ -77,6 +77,9 @@ DECLARE
     p_run json := p -> 'run';
     x record;
 BEGIN
+    IF num_nulls(p_run ->> 'problem', p_run ->> 'model') > 0 OR json_array_length(p -> 'trajectories') = 0 THEN
+        RAISE EXCEPTION 'it has no problem, no model or no trajectories' USING ERRCODE = 'data_exception';
+    END IF;
     INSERT INTO runs (id, owner_id, origin, name, source, turns, problem, workload, arch, device, provider, model,
                       condition, params, history, feedback, per_variant, target, max_tokens, max_usd, visibility, state,
                       created_at, finished_at)

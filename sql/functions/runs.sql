@@ -43,6 +43,11 @@ DECLARE
     r runs;
     v_open bigint;
 BEGIN
+    IF num_nulls(p ->> 'problem', p ->> 'workload', p ->> 'arch', p ->> 'device', p ->> 'provider', p ->> 'model',
+                 p ->> 'history', p ->> 'feedback', p ->> 'turns', p ->> 'trajectories', p #>> '{prompts,0,system}') > 0
+    THEN
+        RAISE EXCEPTION 'cannot begin the run: its document is not whole' USING ERRCODE = 'PX422';
+    END IF;
     PERFORM 1 FROM owners o WHERE o.id = p_owner FOR NO KEY UPDATE;
     v_open := (SELECT count(*) FROM runs x WHERE x.owner_id = p_owner AND x.origin = 'local' AND x.state = 'running');
     IF v_open >= p_open_limit THEN
@@ -264,8 +269,8 @@ BEGIN
     IF v_n > v_next THEN
         RETURN NULL;
     END IF;
-    SELECT x.* INTO c FROM llm_calls x      -- the one whose answer was taken, else the newest
-     WHERE x.run_id = p_id AND x.trajectory = p_trajectory AND x.n = v_n
+    SELECT x.* INTO c FROM llm_calls x      -- the one whose answer was taken, else the newest; an import knows of none
+     WHERE x.run_id = p_id AND x.trajectory = p_trajectory AND x.n = v_n AND r.source IS NULL
      ORDER BY x.status = 'stored' DESC, x.id DESC LIMIT 1;
     RETURN (SELECT json_build_object(
                 'run', r.id, 'trajectory', t.n, 'n', v_n, 'history', r.history,
