@@ -20,7 +20,7 @@ static const struct {
     {"list", run_list, "list runs, newest first"},
     {"show", run_show, "show a run, one of its trajectories or a turn"},
     {"watch", run_watch, "follow a run until it is done"},
-    {"messages", run_messages, "print what the model is sent"},
+    {"messages", run_print_messages, "print what the model is sent"},
     {"supervise", run_supervise, "add a text to what the model is told about a turn"},
     {"cancel", run_cancel, "end a run; answers under way are kept"},
     {"resume", run_resume, "go on with what was cancelled, out of budget or failed"},

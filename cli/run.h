@@ -54,7 +54,7 @@ int run_follow(const char *command, struct client *c, const char *id, long timeo
 int run_start(int argc, char **argv);
 int run_list(int argc, char **argv); /* cli/boards.c */
 int run_show(int argc, char **argv);
-int run_messages(int argc, char **argv);
+int run_print_messages(int argc, char **argv);
 int run_watch(int argc, char **argv);
 int run_cancel(int argc, char **argv);
 int run_resume(int argc, char **argv);

@@ -176,7 +176,7 @@ int run_show(int argc, char **argv)
 
 /* ---- messages ---- */
 
-int run_messages(int argc, char **argv)
+int run_print_messages(int argc, char **argv)
 {
     static const struct option_row rows[] = {RUN_ROWS};
     static const struct usage u = {

@@ -24,7 +24,7 @@ handler_fn problems_list, problem_get, archs_list, arch_get;
 handler_fn prompts_list, prompt_preview;
 const struct tokenizer *prompts_tokenizer(void); /* NULL: there is none, tokens are estimated */
 /* api_runs.c */
-handler_fn run_post, run_list, run_show;
+handler_fn run_start_post, run_list_get, run_document_get;
 /* api_run_files.c */
 handler_fn run_trajectory_get, run_messages_get, run_export_get, run_trajectory_export_get,
     run_import_post;

@@ -94,7 +94,7 @@ static enum err create(struct request *r, struct run_request *q)
     return dry_run ? show_dry(r, document) : store(r, document);
 }
 
-enum err run_post(struct request *r)
+enum err run_start_post(struct request *r)
 {
     struct run_request q = {0};
     enum err e = create(r, &q);
@@ -150,7 +150,7 @@ static enum err show(struct request *r)
     return answer_json(r, 200, json_incref(document));
 }
 
-enum err run_show(struct request *r)
+enum err run_document_get(struct request *r)
 {
     enum err e = answer_wait(r);
     if (e)
@@ -180,7 +180,7 @@ static enum err read_filter(struct request *r, struct run_filter *q)
     return e;
 }
 
-enum err run_list(struct request *r)
+enum err run_list_get(struct request *r)
 {
     struct run_filter q;
     json_t *document = NULL, *row;
