@@ -72,12 +72,19 @@ BEGIN
         'cell', c.id, 'origin', c.origin, 'model', c.model, 'device_model', c.device_model,
         'problem', c.problem, 'workload', c.workload, 'condition', nullif(c.condition, ''),
         'turns', p_turns, 'exact', v_exact, 'variants', (
+            WITH sorted AS (            -- one look at the turns, one sort, for all variants and both lists
+                SELECT variant, array_agg(speedup) AS reached, array_agg(speedup) FILTER (WHERE inst) AS reached_inst
+                  FROM (SELECT variant, speedup, inst FROM turns
+                         WHERE counted AND cell_id = c.id AND n < p_turns AND speedup IS NOT NULL
+                         ORDER BY variant, speedup) t
+                 GROUP BY variant)
             SELECT coalesce(json_agg(json_build_object(
                        'variant', v.variant, 'of', v.trajectories * p_turns, 'correct', k.correct,
-                       'target', k.target, 'speedups', fast_p_speedups(c.id, v.variant, p_turns, false, v_exact),
-                       'speedups_target', fast_p_speedups(c.id, v.variant, p_turns, true, v_exact))
+                       'target', k.target, 'speedups', fast_p_speedups(s.reached, v_exact),
+                       'speedups_target', fast_p_speedups(s.reached_inst, v_exact))
                        ORDER BY v.variant), '[]')
               FROM variant_counts v
+              LEFT JOIN sorted s ON s.variant = v.variant
               CROSS JOIN LATERAL (
                    SELECT coalesce(sum(correct), 0) AS correct, coalesce(sum(inst_true), 0) AS target
                      FROM turn_counts
@@ -85,21 +92,19 @@ BEGIN
              WHERE v.cell_id = c.id AND v.trajectories > 0));
 END $$;
 
-CREATE OR REPLACE FUNCTION fast_p_speedups(p_cell bigint, p_variant int, p_turns int, p_target boolean,
-                                           p_exact boolean)
-RETURNS json LANGUAGE plpgsql STABLE AS $$
+-- Sorted speedups as JSON; unless they are to be exact, of many the middle of each of 2,048 equal shares.
+CREATE OR REPLACE FUNCTION fast_p_speedups(p_all float8[], p_exact boolean) RETURNS json
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-    v_all float8[] := (SELECT array_agg(speedup ORDER BY speedup) FROM turns
-                        WHERE counted AND cell_id = p_cell AND variant = p_variant AND n < p_turns
-                          AND speedup IS NOT NULL AND (inst OR NOT p_target));
-    v_count int := coalesce(cardinality(v_all), 0);
+    v_count int := coalesce(cardinality(p_all), 0);
 BEGIN
-    IF NOT p_exact AND v_count > 2048 THEN      -- the middle of each of 2,048 equal shares
-        v_all := ARRAY(SELECT v_all[1 + ((2 * i - 1)::bigint * v_count / 4096)::int]
+    IF NOT p_exact AND v_count > 2048 THEN
+        p_all := ARRAY(SELECT p_all[1 + ((2 * i - 1)::bigint * v_count / 4096)::int]
                          FROM generate_series(1, 2048) AS i);
     END IF;
-    RETURN coalesce(array_to_json(v_all), '[]');
+    RETURN coalesce(array_to_json(p_all), '[]');
 END $$;
+DROP FUNCTION IF EXISTS fast_p_speedups(bigint, int, int, boolean, boolean);
 
 -- Labels per turn, changes from one turn's label to the next one's, and medians of reasoning tokens.
 CREATE OR REPLACE FUNCTION turn_transitions(p_most int, p_origin text, p_model text, p_device_model text,
@@ -115,17 +120,23 @@ BEGIN
         v_items := v_items || json_build_object(
             'cell', c.id, 'origin', c.origin, 'model', c.model, 'device_model', c.device_model,
             'problem', c.problem, 'workload', c.workload, 'condition', nullif(c.condition, ''),
-            'labels', (SELECT coalesce(json_agg(x ORDER BY x.n, x.label), '[]')
+            'labels', (SELECT coalesce(json_agg(x ORDER BY x.n, x.label COLLATE "C"), '[]')
                          FROM (SELECT n, label, sum(turns) AS turns FROM label_counts
                                 WHERE cell_id = c.id GROUP BY n, label) x),
-            'transitions', (SELECT coalesce(json_agg(x ORDER BY x.n, x.from, x.to), '[]')
+            'transitions', (SELECT coalesce(json_agg(x ORDER BY x.n, x.from COLLATE "C", x.to COLLATE "C"), '[]')
                          FROM (SELECT n, prev_label AS from, label AS to, turns FROM label_counts
                                 WHERE cell_id = c.id AND prev_label <> '') x),
             'reasoning', (SELECT coalesce(json_agg(x ORDER BY x.n), '[]')
-                         FROM (SELECT n, percentile_cont(0.5) WITHIN GROUP (ORDER BY reasoning_tokens)
-                                         AS median_tokens
-                                 FROM turns WHERE counted AND cell_id = c.id AND reasoning_tokens IS NOT NULL
-                                GROUP BY n) x));
+                         FROM (SELECT k.n, m.median_tokens
+                                 FROM (SELECT DISTINCT n FROM turn_counts WHERE cell_id = c.id) k
+                                 CROSS JOIN LATERAL (    -- turn by turn: eight small sorts, not one of all turns
+                                      SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t.reasoning_tokens)
+                                             AS median_tokens
+                                        FROM turn_counts v
+                                        JOIN turns t ON t.counted AND t.cell_id = c.id AND t.variant = v.variant
+                                                    AND t.n = v.n AND t.reasoning_tokens IS NOT NULL
+                                       WHERE v.cell_id = c.id AND v.n = k.n) m
+                                WHERE m.median_tokens IS NOT NULL) x));
     END LOOP;
     RETURN json_build_object('items', array_to_json(v_items));
 END $$;
