@@ -10,6 +10,14 @@ BEGIN
     RETURN r;
 END $$;
 
+-- The same for what stops or starts trajectories: one such change of a run at a time, or a cancel could miss what a
+-- resume brings back beside it. This lock comes before all others.
+CREATE OR REPLACE FUNCTION run_to_move(p_id uuid, p_viewer bigint) RETURNS runs LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(p_id::text, 0));
+    RETURN run_of_viewer(p_id, p_viewer);
+END $$;
+
 -- ---- cancel ----
 
 -- Locks the open step of a trajectory and the job that can change it, job first; the step's id is null if there is
@@ -51,7 +59,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION run_cancel(p_id uuid, p_viewer bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-    r runs := run_of_viewer(p_id, p_viewer);
+    r runs := run_to_move(p_id, p_viewer);
     h record;
 BEGIN
     IF r.id IS NULL THEN
@@ -117,7 +125,7 @@ END $$;
 CREATE OR REPLACE FUNCTION run_resume(p_id uuid, p_viewer bigint, p_max_tokens bigint, p_max_usd float8) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-    r runs := run_of_viewer(p_id, p_viewer);
+    r runs := run_to_move(p_id, p_viewer);
     v_all int[];
 BEGIN
     IF r.id IS NULL THEN
@@ -138,7 +146,7 @@ END $$;
 CREATE OR REPLACE FUNCTION run_extend(p_id uuid, p_viewer bigint, p_turns int, p_target float8) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
-    r runs := run_of_viewer(p_id, p_viewer);
+    r runs := run_to_move(p_id, p_viewer);
     v_old runs;
     v_all int[];
 BEGIN
