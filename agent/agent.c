@@ -10,7 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "agent/hand.h"
+#include "agent/agent_parts.h"
 #include "core/db/listen.h"
 #include "core/db/migrate.h"
 #include "core/log.h"
@@ -21,43 +21,7 @@ enum {
     RETRY_FIRST_MS = 250,
     RETRY_MAX_MS = 10000,
     LAST_MS = 5000, /* after a second signal, so long for what is still to be stored */
-    CLAIMS = 16,    /* at once: calls must go on meanwhile */
-    JOB_TEXT = 24,  /* of one id in a list */
 };
-
-struct agent {
-    const struct agent_config *config;
-    char name[LIMIT_WORKER_NAME], host[80];
-    int signals, stop_asked; /* 1: drain; 2: give back what is in hand */
-    int64_t stop_ms;         /* when draining is over */
-    struct bench bench;
-    struct listener *listener;
-    struct lane *lanes; /* one for each provider */
-    struct hand *hands;
-    bool hinted, introduced, idle;
-    int64_t claim_due, beat_due, reap_due;
-};
-
-/* A wait of about `ms`, so that agents do not move in step. */
-static int64_t jittered(int64_t ms)
-{
-    uint16_t r;
-    random_bytes(&r, sizeof(r));
-    return ms - ms / 4 + ms / 2 * r / UINT16_MAX;
-}
-
-static struct lane *lane_of(const struct agent *a, const char *name)
-{
-    for (size_t i = 0; i < a->config->providers->count; i++)
-        if (!strcmp(a->lanes[i].name, name))
-            return &a->lanes[i];
-    return NULL;
-}
-
-static size_t under_way(const struct agent *a)
-{
-    return talk_running(a->bench.talker);
-}
 
 /* ---- hints ---- */
 
@@ -65,7 +29,7 @@ static void notified(void *arg, const char *channel, const char *payload)
 {
     struct agent *a = arg;
     if (!strcmp(channel, CHANNEL_JOB_QUEUED)) {
-        a->hinted = a->hinted || lane_of(a, payload);
+        a->hinted = a->hinted || agent_lane(a, payload);
         return;
     }
     for (const struct hand *h = a->hands; h; h = h->sibling)
@@ -76,133 +40,6 @@ static void notified(void *arg, const char *channel, const char *payload)
 static void listening_again(void *arg)
 {
     ((struct agent *)arg)->hinted = true;
-}
-
-/* ---- the database ---- */
-
-/* "{llm/a,llm/b}": lanes on which a call may begin now; false: none. */
-static bool lanes_text(const struct agent *a, bool all, struct buf *out)
-{
-    int64_t now = now_ms();
-    for (size_t i = 0; i < a->config->providers->count; i++)
-        if (all || lane_open(&a->lanes[i], now))
-            buf_addf(out, "%c\"%s\"", out->len ? ',' : '{', a->lanes[i].name);
-    bool some = out->len;
-    buf_adds(out, "}");
-    return some && !out->failed;
-}
-
-static enum err introduce(struct agent *a, struct fault *f)
-{
-    char uuid[100];
-    struct buf lanes;
-    buf_init(&lanes, 64 * KIB);
-    lanes_text(a, true, &lanes);
-    snprintf(uuid, sizeof(uuid), "llm:%s", a->host);
-    enum err e = queue_worker_start(a->bench.db,
-                                    &(struct worker_info){.name = a->name,
-                                                          .host = a->host,
-                                                          .device = "llm",
-                                                          .device_uuid = uuid,
-                                                          .device_model = "agent",
-                                                          .lanes = lanes.data,
-                                                          .lease_ms = a->config->lease_ms},
-                                    f);
-    buf_release(&lanes);
-    a->introduced = e == ERR_NONE;
-    return e;
-}
-
-static void take(struct agent *a, struct step_job *job)
-{
-    char name[LANE_NAME];
-    snprintf(name, sizeof(name), "llm/%s", job->provider);
-    struct lane *lane = lane_of(a, name);
-    struct hand *h = lane ? hand_new(&a->bench, lane, job) : NULL;
-    if (!h) { /* its lease runs out */
-        log_error("cannot take a job", "job=%lld provider=%s", (long long)job->id, job->provider);
-        step_job_release(job);
-        return;
-    }
-    h->sibling = a->hands;
-    a->hands = h;
-    hand_advance(h);
-}
-
-/* One job, if there is one and a call could begin. *more: there may be another. */
-static enum err claim(struct agent *a, bool *more, struct fault *f)
-{
-    struct step_job job = {0};
-    struct buf lanes;
-    bool got = false, open;
-    buf_init(&lanes, 64 * KIB);
-    open = (int)under_way(a) < a->config->concurrency && lanes_text(a, false, &lanes);
-    enum err e =
-        open ? step_claim(a->bench.db, a->name, lanes.data, a->config->lease_ms, &job, &got, f)
-             : ERR_NONE;
-    buf_release(&lanes);
-    *more = got;
-    a->idle = open && !got && !a->hands && e == ERR_NONE;
-    if (e == ERR_NONE && got)
-        take(a, &job);
-    return e;
-}
-
-static enum err claim_all(struct agent *a, struct fault *f)
-{
-    enum err e = ERR_NONE;
-    bool more = true;
-    a->hinted = false;
-    a->claim_due = now_ms() + jittered(a->config->poll_ms);
-    for (int i = 0; more && i < CLAIMS && e == ERR_NONE; i++)
-        e = claim(a, &more, f);
-    a->hinted = a->hinted || more;
-    return e;
-}
-
-/* Ends what the database says is not ours any more. */
-static void stop_lost(struct agent *a, const json_t *lost)
-{
-    const json_t *id;
-    size_t i;
-    json_array_foreach(lost, i, id) for (struct hand *h = a->hands; h;
-                                         h = h->sibling) if (h->job.id == json_integer_value(id))
-        hand_stop(h, "the run was cancelled, or the lease was lost");
-}
-
-/* Renews all leases; without one it says that we live. */
-static enum err beat(struct agent *a, struct fault *f)
-{
-    struct buf ids, attempts;
-    json_t *lost = NULL;
-    a->beat_due = now_ms() + a->config->beat_ms;
-    buf_init(&ids, MIB);
-    buf_init(&attempts, MIB);
-    for (const struct hand *h = a->hands; h; h = h->sibling) {
-        buf_addf(&ids, "%c%lld", ids.len ? ',' : '{', (long long)h->job.id);
-        buf_addf(&attempts, "%c%d", attempts.len ? ',' : '{', h->job.attempt);
-    }
-    buf_adds(&ids, ids.len ? "}" : "{}");
-    buf_adds(&attempts, attempts.len ? "}" : "{}");
-    enum err e = ids.failed || attempts.failed
-                     ? fault_set(f, ERR_NO_MEMORY, "cannot list jobs: out of memory")
-                     : step_heartbeat(a->bench.db, a->name, ids.data, attempts.data,
-                                      a->config->lease_ms, &lost, f);
-    stop_lost(a, lost);
-    json_decref(lost);
-    buf_release(&ids);
-    buf_release(&attempts);
-    return e;
-}
-
-static enum err reap(struct agent *a, struct fault *f)
-{
-    int count = 0;
-    a->reap_due = now_ms() + a->config->reap_ms;
-    enum err e = queue_reap(a->bench.db, &count, f);
-    if (e == ERR_NONE && count)
-        log_warn("took back jobs of lost workers", "count=%d", count);
-    return e;
 }
 
 /* ---- what is due ---- */
@@ -228,22 +65,17 @@ static void give_back(struct agent *a)
         hand_stop(h, "the agent was stopped");
 }
 
-static bool may_claim(const struct agent *a)
-{
-    return !a->stop_asked && (int)under_way(a) < a->config->concurrency;
-}
-
 static enum err do_what_is_due(struct agent *a, struct fault *f)
 {
     int64_t now = now_ms();
-    enum err e = a->introduced ? ERR_NONE : introduce(a, f);
+    enum err e = a->introduced ? ERR_NONE : agent_introduce(a, f);
     advance_hands(a);
     if (e == ERR_NONE && now >= a->beat_due)
-        e = beat(a, f);
+        e = agent_beat(a, f);
     if (e == ERR_NONE && now >= a->reap_due)
-        e = reap(a, f);
-    if (e == ERR_NONE && may_claim(a) && (a->hinted || now >= a->claim_due)) {
-        e = claim_all(a, f);
+        e = agent_reap(a, f);
+    if (e == ERR_NONE && agent_may_claim(a) && (a->hinted || now >= a->claim_due)) {
+        e = agent_claim(a, f);
         advance_hands(a);
     }
     if (a->stop_asked && now >= a->stop_ms)
@@ -254,7 +86,7 @@ static enum err do_what_is_due(struct agent *a, struct fault *f)
 /* An outage: calls go on, and nothing is asked of the database for a moment. */
 static void outage(struct agent *a, const struct fault *f)
 {
-    int64_t again = now_ms() + jittered(2 * RETRY_FIRST_MS);
+    int64_t again = now_ms() + agent_jittered(2 * RETRY_FIRST_MS);
     log_error("the database failed", "reason=\"%s\"", f->detail);
     a->hinted = false;
     a->claim_due = a->claim_due > again ? a->claim_due : again;
@@ -275,7 +107,7 @@ static int time_to_wait(const struct agent *a, int listener_ms)
             due = earlier(due, h->due_ms);
     if (a->stop_asked)
         due = a->stop_ms > now ? earlier(due, a->stop_ms) : due;
-    if (may_claim(a)) {
+    if (agent_may_claim(a)) {
         due = a->hinted ? now : earlier(due, a->claim_due);
         for (size_t i = 0; i < a->config->providers->count; i++)
             if (lane_opens(&a->lanes[i]) > now)
@@ -299,7 +131,7 @@ static void read_signals(struct agent *a)
         a->stop_asked++;
         a->stop_ms = now_ms() + (a->stop_asked == 1 ? a->config->grace_ms : 0);
         log_info(a->stop_asked == 1 ? "draining" : "giving back what is in hand",
-                 "signal=%u calls=%zu", s.ssi_signo, under_way(a));
+                 "signal=%u calls=%zu", s.ssi_signo, talk_running(a->bench.talker));
     }
 }
 
@@ -332,7 +164,7 @@ static enum err turn(struct agent *a, struct fault *f)
 static void pause_ms(struct agent *a, int ms)
 {
     struct pollfd fd = {a->signals, POLLIN, 0};
-    if (poll(&fd, 1, (int)jittered(ms)) > 0)
+    if (poll(&fd, 1, (int)agent_jittered(ms)) > 0)
         read_signals(a);
 }
 
