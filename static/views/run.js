@@ -20,7 +20,8 @@ export default function Run({ captures: [id] }) {
     <p aria-live="polite"><${R.RunState} run=${r} big /> <span class="mono quiet">${id}</span></p>
     <${Told} run=${r} />
     ${!live.connected && r.state === 'running' && html`<${R.LostLine} />`}
-    ${r.state === 'running' && html`<${Served} provider=${r.provider} />`}
+    ${r.state === 'running' && r.lane?.healthy === false && html`<${Notice} kind="wait"><p>No agent serves the provider
+      “${r.provider}” at the moment; its calls wait for one.</p><//>`}
     <${Summary} run=${r} /><${Labels} run=${r} /><${Grid} run=${r} now=${live.now} />
     <${Lines} run=${r} /><${Asked} run=${r} /><${Exports} run=${r} />`}<//>`;
 }
@@ -40,15 +41,6 @@ function Told({ run: r }) {
   ];
   return html`<p class="lead"><strong>${r.model}</strong> writes <a href=${`/problems/${r.problem}`}>
     ${problemTitle(r.problem)}</a> kernels${r.arch && ` for ${r.arch}`}: ${shape.filter(Boolean).join(' ')}</p>`;
-}
-
-// A lane that no agent serves: nothing will happen, and the page says so.
-function Served({ provider }) {
-  const { data } = useData('/v1/queue', { every: 10000 });
-  const lane = data?.lanes.find((l) => l.name === `llm/${provider}`);
-  if (!data || (lane && lane.healthy)) return null;
-  return html`<${Notice} kind="wait"><p>No agent serves the provider “${provider}” at the moment; its calls wait for
-    one.</p><//>`;
 }
 
 // ---- at a glance ----

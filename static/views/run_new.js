@@ -178,6 +178,8 @@ function Who({ v, set, outcome, all }) {
       <datalist id="models">${models.map((m) => html`<option value=${m}></option>`)}</datalist>
       <${Field} label="Condition" path="$.condition" maxlength="128" placeholder="what is done differently"
         ...${{ v, set, outcome }} /></div>
+    <p class="quiet">Provider and model are names in the file of the machine that runs the agent: addresses and keys
+      stand there.</p>
     ${
       v.provider &&
       !providers.includes(v.provider) &&
@@ -188,9 +190,7 @@ function Who({ v, set, outcome, all }) {
       <${Select} label="Effort" value=${v.effort} options=${EFFORTS} onChange=${(x) => set({ effort: x })} />
       <${Field} label="Tokens of an answer, at most" path="$.params.max_tokens" ...${figure} min="1" />
       <${Field} label="Temperature" path="$.params.temperature" ...${figure} min="0" max="2" step="any" />
-      <${Field} label="Top p" path="$.params.top_p" ...${figure} min="0" max="1" step="any" /></div>
-    <p class="quiet">Provider and model are names in the file of the machine that runs the agent: addresses and keys
-      stand there.</p>`;
+      <${Field} label="Top p" path="$.params.top_p" ...${figure} min="0" max="1" step="any" /></div>`;
 }
 
 function Told({ v, set }) {

@@ -201,21 +201,18 @@ const finishes = {
 
 // The very messages of a call; they are long, so only when they are opened.
 function Messages({ of, step: s }) {
-  const [got, set] = useState(null);
+  const [got, set] = useState(null),
+    [open, setOpen] = useState(false);
   const load = (e) => {
+    setOpen(e.target.open);
     if (e.target.open && !got)
       call(link(`/v1/runs/${of.run}/trajectories/${of.trajectory}/messages`, { n: s.n })).then(set, set);
   };
   const sha = s.call.request_sha256;
   return html`<details onToggle=${load}><summary>The messages of this call <span class="quiet mono">
     ${sha ? `sha256 ${sha.slice(0, 12)}…` : ''}</span></summary>
-    ${
-      got instanceof Error
-        ? html`<${Notice} error=${got} />`
-        : got
-          ? html`<${MessageList} messages=${got.messages} sha256=${got.sha256} tokens=${got.tokens} />`
-          : html`<${Loading} />`
-    }</details>`;
+    ${open && !got && html`<${Loading} />`}${got instanceof Error && html`<${Notice} error=${got} />`}
+    ${got?.messages && html`<${MessageList} ...${got} />`}</details>`;
 }
 
 // ---- what the model wrote ----

@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { TMP, api, axe, cli, closeBrowser, done, downloaded, faults, figures, open, openBrowser, overflow, passed, rowsOf,
   settled, shot, sleep, sql, startServer, stopServer, test, text, until, withPage } from './lib.mjs';
 import { boardJourneys } from './boards.mjs';
+import { runJourneys, runPages } from './runs.mjs';
 
 const labelled = async (label) => (await api(`/v1/submissions?limit=10&label=${encodeURIComponent(label)}`)).items[0];
 const seeded = { whole: 'whole report', hostile: '<img src=x onerror="window.hacked=1">', formula: '=HYPERLINK("http://evil.example","click")' };
@@ -277,6 +278,7 @@ await test('cancel and run again', () => withPage(async (page) => {
 }));
 
 await boardJourneys();
+await runJourneys();
 
 await test('by keyboard alone: skip link, navigation, pickers, the editor', () => withPage(async (page) => {
   const focus = () => page.evaluate(() => document.activeElement.textContent.trim().slice(0, 40) || document.activeElement.tagName);
@@ -353,7 +355,7 @@ figures['web.journeys'] = [passed(), 'journeys'];
 const whole = await labelled(seeded.whole), cpu = await labelled('by the browser'), hostile = await labelled(seeded.hostile);
 const pages = { home: '/?device=NVIDIA+H100+80GB+HBM3', 'fast-p': '/fast-p', tables: '/tables', submissions: '/submissions', 'submission-gpu': `/submissions/${whole.id}`,
   'submission-cpu': `/submissions/${cpu?.id || hostile.id}`, diff: `/submissions/${whole.id}/diff/${hostile.id}`, submit: '/submit', problems: '/problems', problem: '/problems/gemm',
-  system: '/system', 'plain-board': '/board?problem=gemm&arch=sm_90a&limit=20' };
+  system: '/system', 'plain-board': '/board?problem=gemm&arch=sm_90a&limit=20', ...(await runPages()) };
 
 for (const [name, path] of Object.entries(pages)) {
   for (const colorScheme of ['light', 'dark']) {

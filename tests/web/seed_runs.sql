@@ -129,3 +129,20 @@ INSERT INTO owners (name) VALUES ('somebody');
 SELECT run_create(gen_random_uuid(), (SELECT id FROM owners WHERE name = 'somebody'), '{"problem": "gemm", "workload": "small", "arch": "sm_90a",
     "device": "cpu", "name": "hidden run", "provider": "hidden", "model": "m", "trajectories": 1, "turns": 1, "target_speedup": 1.2, "history": "full",
     "feedback": "full", "visibility": "private", "prompts": [{"variant": 0, "name": "contract", "system": "s", "task": "t", "tokens": 1}]}', 1000);
+
+-- ---- what runs.mjs plays step by step ----
+
+-- A claim that writes a little and is lost: the call has failed when the next one begins.
+CREATE FUNCTION web.begin(p_provider text, p_characters int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    j record;
+BEGIN
+    SELECT * INTO j FROM step_claim('web', ARRAY['llm/' || p_provider], interval '1 hour');
+    PERFORM call_start(j.id, j.attempt, 'web', convert_to(web.messages(j.work), 'UTF8'), 30000, 0.5);
+    PERFORM call_progress(j.id, j.attempt, p_characters, 12345);
+    PERFORM job_release(j.id, j.attempt);
+END $$;
+INSERT INTO web.outcomes (provider, trajectory, n, try, label, verdict, speedup, inst) VALUES
+    ('live', 0, 0, 0, 'runtime', 'RUNTIME_ERROR', NULL, NULL), ('live', 0, 1, 0, 'correct', 'PASSED', 0.5, true),
+    ('live', 0, 2, 1, 'correct', 'PASSED', 0.75, true), -- try 1: the one before was cancelled
+    ('looked', 0, 0, 0, 'correct', 'PASSED', 0.5, true);

@@ -14,6 +14,7 @@ done
 db_start && server_start --queued-limit 5000 && worker_start
 psql -qX -v ON_ERROR_STOP=1 -v report="$(jq -c . "$T_DIR/report.json")" -f "$T_DIR/seed.sql" "$DATABASE" \
     >"$TMP/seed.log" 2>&1 || bail 'cannot make up results'
+psql -qX -v ON_ERROR_STOP=1 -f "$T_DIR/seed_runs.sql" "$DATABASE" >"$TMP/seed_runs.log" 2>&1 || bail 'cannot make up runs'
 
 OUT="$BUILD/web"
 mkdir -p "$OUT"
