@@ -26,6 +26,7 @@ test  command:git            git
 test  command:jq             jq
 test  command:perl           perl
 test  command:pgrep          procps
+test  command:openssl        openssl
 test  command:clang          clang
 test  command:clang-format   clang-format
 test  fuzzer:                libclang-rt-dev
@@ -34,6 +35,7 @@ bench command:git            git
 bench command:jq             jq
 bench command:perl           perl
 bench command:wrk            wrk
+bench command:openssl        openssl
 '
 
 # probe KIND:NAME: is it there?

@@ -4,9 +4,8 @@
 //     fake-provider LOG NAME[=PEM]...
 // opens a port for each NAME, with TLS if there is a PEM (certificates and key), and prints "NAME
 // PORT" for each. What it does is said by the model's name in the request, up to the first '@': see
-// acts[] and mishaps[]. Every request it got is one line of JSON in LOG: {"listener", "method",
-// "path", "headers", "model", "body"}, every TLS handshake that failed {"listener", "handshake":
-// false}.
+// acts[] and mishaps[]. LOG has one line of JSON for every request, {"listener", "method", "path",
+// "headers", "model", "body"}, and for every handshake of TLS, {"listener", "handshake": BOOL}.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -173,11 +172,10 @@ static bool shake_hands(struct exchange *x)
     if (!x->at->tls)
         return true;
     x->ssl = SSL_new(x->at->tls);
-    if (x->ssl && SSL_set_fd(x->ssl, x->fd) && SSL_accept(x->ssl) == 1)
-        return true;
-    say(json_pack("{s:s, s:b}", "listener", x->at->name, "handshake", 0));
-    x->rude = true;
-    return false;
+    bool good = x->ssl && SSL_set_fd(x->ssl, x->fd) && SSL_accept(x->ssl) == 1;
+    say(json_pack("{s:s, s:b}", "listener", x->at->name, "handshake", good));
+    x->rude = !good;
+    return good;
 }
 
 static void hang_up(struct exchange *x)

@@ -31,7 +31,7 @@ static const struct mishap {
         "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."                    \
     }
 #define FULL                                                                                       \
-    {"server_error", "The engine is currently overloaded, please try again later"},                \
+    {"server_is_overloaded", "Our servers are currently overloaded. Please try again later."},     \
         {"overloaded_error", "Overloaded"},                                                        \
     {                                                                                              \
         "UNAVAILABLE", "The model is overloaded. Please try again later."                          \

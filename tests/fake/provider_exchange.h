@@ -86,9 +86,12 @@ static void head(struct exchange *x, int status, const char *type, const char *m
     put(x, text, (size_t)n);
 }
 
+/* None of no bytes: that would be the last. */
 static void chunk(struct exchange *x, const char *bytes, size_t n)
 {
     char size[32];
+    if (!n)
+        return;
     put(x, size, (size_t)snprintf(size, sizeof(size), "%zx\r\n", n));
     put(x, bytes, n);
     put(x, "\r\n", 2);

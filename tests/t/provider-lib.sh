@@ -22,8 +22,8 @@ pl_authority()
         -subj "/CN=$1" -days 2
 }
 
-# Starts the fake. Its ports: plain, tls (trusted), expired, name (of another host), stranger (signed by nobody
-# known). Sets PROVIDER_PID; what it was asked stands in $TMP/requests.
+# Starts the fake. Its ports: plain, proxy (the same), tls (trusted), expired, name (of another host), stranger
+# (signed by nobody known). Sets PROVIDER_PID; what it was asked stands in $TMP/requests.
 provider_start()
 {
     {
@@ -31,12 +31,13 @@ provider_start()
             pl_make expired IP:127.0.0.1 -1 && pl_make name DNS:example.com 2 && pl_make stranger IP:127.0.0.1 2 nobody
     } >"$TMP/openssl.log" 2>&1 || bail 'cannot make certificates'
     : >"$TMP/requests"
-    "$BIN/fake-provider" "$TMP/requests" plain "tls=$TMP/tls.pem" "expired=$TMP/expired.pem" "name=$TMP/name.pem" \
+    "$BIN/fake-provider" "$TMP/requests" plain proxy "tls=$TMP/tls.pem" "expired=$TMP/expired.pem" "name=$TMP/name.pem" \
         "stranger=$TMP/stranger.pem" >"$TMP/ports" 2>"$TMP/provider.log" &
     PROVIDER_PID=$!
     T_CHILDREN="$T_CHILDREN $PROVIDER_PID "
     wait_for 10 grep -q '^stranger ' "$TMP/ports" || bail 'the fake of providers did not start'
     export SSL_CERT_FILE="$TMP/trusted.crt" FAKE_KEY="$KEY"
+    unset http_proxy https_proxy all_proxy HTTPS_PROXY ALL_PROXY
 }
 
 # port_of NAME
@@ -45,16 +46,17 @@ port_of()
     sed -n "s/^$1 //p" "$TMP/ports"
 }
 
-# providers_file TIMEOUT_S MODEL…: prints one with the providers FORMAT-PORT, such as anthropic-tls, each with these
-# models.
+# providers_file TIMEOUT_S STALL_S MODEL…: prints one with the providers FORMAT-PORT, such as anthropic-tls, each
+# with these models.
 providers_file()
 {
-    pf_timeout=$1
-    shift
-    printf '%s\n' "$@" | jq -Rn --rawfile ports "$TMP/ports" --argjson timeout "$pf_timeout" '
+    pf_timeout=$1 pf_stall=$2
+    shift 2
+    printf '%s\n' "$@" | jq -Rn --rawfile ports "$TMP/ports" --argjson timeout "$pf_timeout" \
+        --argjson stall "$pf_stall" '
         ([inputs | {(.): {context: 200000, max_output: 4096, price: {input: 2, cached: 0.2, output: 10}}}] | add) as $models |
         {providers: ([($ports | split("\n")[] | select(. != "") | split(" ")) as [$name, $port] |
             ("openai_chat", "openai_responses", "anthropic", "gemini") as $format |
-            {("\($format)-\($name)"): {format: $format, key_env: "FAKE_KEY", timeout_s: $timeout, models: $models,
-                url: "\(if $name == "plain" then "http" else "https" end)://127.0.0.1:\($port)/v1"}}] | add)}'
+            {("\($format)-\($name)"): {format: $format, key_env: "FAKE_KEY", timeout_s: $timeout, stall_s: $stall, models: $models,
+                url: "\(if $name == "plain" or $name == "proxy" then "http" else "https" end)://127.0.0.1:\($port)/v1"}}] | add)}'
 }
