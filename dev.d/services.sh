@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# PostgreSQL, the server and the workers as children of this shell: started, watched, started again
+# PostgreSQL, the server, the workers and the agent as children of this shell: started, watched, started again
 # with backoff, and stopped in order. They get a signal when this shell dies, however it dies.
 
 declare -A SERVICE_PID=() SERVICE_SINCE=() SERVICE_FAILS=()
@@ -31,6 +31,7 @@ service_run()
     server) program ptxbench-server --port "$PORT" ;;
     worker-cuda-*) program ptxbench-worker --device "cuda:${1#worker-cuda-}" ;;
     worker-*) program ptxbench-worker --device "${1#worker-}" ;;
+    agent) agent_run ;;
     esac
 }
 

@@ -23,9 +23,11 @@ cmd_up()
     rm -f "$RUN/url"
     trap up_end EXIT
     app_install
+    providers_find
     database_up
     server_up
     workers_up
+    service_add agent
     [ -z "$STOPPING" ] || return 0
     report
     services_watch
@@ -188,6 +190,7 @@ PTXBench is up.
   NVRTC     $(found nvrtc "$can" 'not found: language cuda is not available, ptx is')
   ptxas     $(found ptxas "$can" 'not found: PTX is checked by ptxvm only, there is no cubin')
   sandbox   $(found sandbox "$can" 'no layer reported')
+  agent     $(agents_found)
   data      $STATE
   logs      ./dev logs, or $LOG
 

@@ -51,13 +51,12 @@ hurried()
 
 answers()
 {
-    kernel='agent_kernel_told PASSED 1.1 true'
     agent_answer E | replay_file 0 0
     agent_answer X | replay_file 0 1
-    { agent_answer P agent_kernel_told PASSED 0.9 true; } | replay_file 0 2
+    agent_answer P agent_kernel_told PASSED 0.9 true | replay_file 0 2
     agent_answer L | replay_file 1 0
-    { agent_answer P $kernel; } | replay_file 1 1
-    { agent_answer C agent_kernel_told COMPILE_ERROR - null; } | replay_file 1 2
+    agent_answer P agent_kernel_told PASSED 1.1 true | replay_file 1 1
+    agent_answer C agent_kernel_told COMPILE_ERROR - null | replay_file 1 2
     echo '{"usage": {"input": 100, "output": 20, "reasoning": 7}, "reasoning": "Hm."}' >"$TMP/replay/0/1/1.json"
 }
 
