@@ -16,7 +16,7 @@ enum {
     CELL_MAX = 4 * TURN_WIDTH,
     LINE_TEXT = 1024,
     TURNS_MAX = 64,
-    FRAME_LINES = 5, /* two above, the titles, one below, one for the cursor */
+    FRAME_LINES = 6, /* three above, the titles, one below, one for the cursor */
 };
 
 #define GREEN "\033[32m"
@@ -229,6 +229,7 @@ static struct span shown_turns(const json_t *run, const struct grid_room *room)
 static void draw_head(struct screen *s, const json_t *run)
 {
     const char *state = text_of(run, "state"), *reason = text_of(run, "reason");
+    const json_t *lane = json_object_get(run, "lane");
     bool done = strcmp(state, "done") == 0;
     say(s,
         !done     ? BOLD
@@ -239,6 +240,9 @@ static void draw_head(struct screen *s, const json_t *run)
     say(s, NULL, "%s %s %s on %s  by %s %s  target %.4g", text_of(run, "problem"),
         text_of(run, "workload"), text_of(run, "arch"), text_of(run, "device"),
         text_of(run, "provider"), text_of(run, "model"), number_of(run, "target_speedup"));
+    if (json_is_false(json_object_get(lane, "healthy")))
+        say(s, YELLOW, "nobody serves %s: no agent with that provider is running",
+            text_of(lane, "name"));
 }
 
 static const char *variant_name(const json_t *run, const json_t *row)
