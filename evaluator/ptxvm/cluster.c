@@ -5,7 +5,8 @@
 
 enum {
     CLUSTER_BITS = 16,
-    CLUSTER_STEPS = 1 << CLUSTER_BITS /* warp instructions before the next CTA of a cluster */
+    CLUSTER_STEPS = 1 << CLUSTER_BITS, /* warp instructions before the next CTA of a cluster */
+    PATIENCE = 1000                    /* polls in vain before waiting counts as a deadlock */
 };
 
 /* Number of the CTA at place `rank` of cluster `index`, in the order of the grid. */
@@ -81,6 +82,25 @@ enum cta_state cluster_run(struct cluster *k, int64_t steps)
             return state;
     }
     return CTA_RUNNING;
+}
+
+/* The hardware's try_wait says "not yet" after a while. A thread may do then what others, or it
+ * itself, wait for. */
+bool cluster_lose_patience(struct cluster *k)
+{
+    bool any = false;
+    if (k->impatience++ == PATIENCE)
+        return false;
+    for (uint32_t i = 0; i < k->count; i++)
+        for (uint32_t j = 0; j < k->ctas[i]->warp_count; j++) {
+            struct warp *w = &k->ctas[i]->warps[j];
+            for (int n = 0; n < w->group_count; n++)
+                if (w->groups[n].mask && w->groups[n].wait == WAIT_MBARRIER) {
+                    w->groups[n].wait = WAIT_NONE;
+                    w->groups[n].impatient = any = true;
+                }
+        }
+    return any;
 }
 
 void cluster_report_deadlock(struct cluster *k)

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { ROW_ALIGN = 64, MAX_SPARE = 256 };
+enum {
+    ROW_ALIGN = 64,
+    SPARE_PART = 4 /* all workers together keep up to a fourth of the memory */
+};
 
 /* Shared memory starts as NaNs of every type: a kernel that reads what it never wrote shows it. */
 enum { SHARED_POISON = 0xff };
@@ -21,25 +24,42 @@ static size_t frame_bytes(const struct function *fn)
 
 static struct frame *take_spare(struct worker *worker, const struct function *fn)
 {
-    for (struct frame **at = &worker->spare; *at; at = &(*at)->parent)
-        if ((*at)->function == fn) {
-            struct frame *f = *at;
-            *at = f->parent;
-            worker->spare_count--;
-            return f;
-        }
-    return NULL;
+    struct frame *f = worker->spare_frames[fn->index];
+    if (f) {
+        worker->spare_frames[fn->index] = f->parent;
+        worker->spare_bytes -= frame_bytes(fn);
+    }
+    return f;
+}
+
+/* May the worker keep so many bytes more? */
+static bool keep_spare(struct worker *worker, size_t bytes)
+{
+    const struct ptxvm *vm = worker->run->vm;
+    if (worker->spare_bytes + bytes > vm->memory.max / SPARE_PART / (size_t)vm->options.threads)
+        return false;
+    worker->spare_bytes += bytes;
+    return true;
+}
+
+/* What is only kept must not be what is missing. */
+static bool charge(struct worker *worker, size_t bytes)
+{
+    struct memory *m = &worker->run->vm->memory;
+    if (memory_charge(m, bytes))
+        return true;
+    spares_free(worker);
+    return memory_charge(m, bytes);
 }
 
 static struct frame *make_frame(struct worker *worker, const struct function *fn)
 {
     size_t bytes = frame_bytes(fn);
-    struct memory *m = &worker->run->vm->memory;
-    if (!memory_charge(m, bytes))
+    if (!charge(worker, bytes))
         return NULL;
     struct frame *f = aligned_alloc(ROW_ALIGN, bytes);
     if (!f) {
-        memory_refund(m, bytes);
+        memory_refund(&worker->run->vm->memory, bytes);
         return NULL;
     }
     memset(f, 0, bytes);
@@ -56,13 +76,12 @@ static bool local_room(struct warp *w, uint32_t need)
         return true;
     uint32_t bytes = need + need / 2;
     bytes = bytes > VM_LOCAL_MAX ? need : bytes;
-    struct memory *m = &w->cta->run->vm->memory;
     size_t more = (size_t)(bytes - w->local_bytes) * VM_LANES;
-    if (!memory_charge(m, more))
+    if (!charge(w->worker, more))
         return false;
     uint32_t *local = realloc(w->local, (size_t)bytes * VM_LANES);
     if (!local) {
-        memory_refund(m, more);
+        memory_refund(&w->cta->run->vm->memory, more);
         return false;
     }
     memset((char *)local + (size_t)w->local_bytes * VM_LANES, 0, more);
@@ -71,27 +90,78 @@ static bool local_room(struct warp *w, uint32_t need)
     return true;
 }
 
-static void release_frame(struct worker *worker, struct frame *f)
+static void drop_frame(struct worker *worker, struct frame *f)
 {
-    if (worker->spare_count < MAX_SPARE) {
-        f->parent = worker->spare;
-        worker->spare = f;
-        worker->spare_count++;
-        return;
-    }
     memory_refund(&worker->run->vm->memory, frame_bytes(f->function));
     free(f);
 }
 
-void frames_free(struct worker *worker)
+static void release_frame(struct worker *worker, struct frame *f)
 {
-    while (worker->spare) {
-        struct frame *f = worker->spare;
-        worker->spare = f->parent;
-        memory_refund(&worker->run->vm->memory, frame_bytes(f->function));
-        free(f);
+    struct frame **list = &worker->spare_frames[f->function->index];
+    if (!keep_spare(worker, frame_bytes(f->function))) {
+        drop_frame(worker, f);
+        return;
     }
-    worker->spare_count = 0;
+    f->parent = *list;
+    *list = f;
+}
+
+/* ---- shared memory ---- */
+
+static size_t shared_room(const struct run *run)
+{
+    return (run->shared_bytes + ROW_ALIGN) / ROW_ALIGN * ROW_ALIGN;
+}
+
+/* Filled with poison; NULL when memory is short. */
+static unsigned char *take_shared(struct worker *worker)
+{
+    size_t room = shared_room(worker->run);
+    unsigned char *shared = worker->spare_shared;
+    if (shared) {
+        memcpy(&worker->spare_shared, shared, sizeof worker->spare_shared);
+        worker->spare_bytes -= room;
+    } else if (charge(worker, room)) {
+        shared = aligned_alloc(ROW_ALIGN, room);
+        if (!shared)
+            memory_refund(&worker->run->vm->memory, room);
+    }
+    if (shared)
+        memset(shared, SHARED_POISON, room);
+    return shared;
+}
+
+static void drop_shared(struct worker *worker, unsigned char *shared)
+{
+    memory_refund(&worker->run->vm->memory, shared_room(worker->run));
+    free(shared);
+}
+
+static void release_shared(struct worker *worker, unsigned char *shared)
+{
+    if (!keep_spare(worker, shared_room(worker->run))) {
+        drop_shared(worker, shared);
+        return;
+    }
+    memcpy(shared, &worker->spare_shared, sizeof worker->spare_shared);
+    worker->spare_shared = shared;
+}
+
+void spares_free(struct worker *worker)
+{
+    for (uint32_t i = 0; i < worker->run->program->function_count; i++)
+        while (worker->spare_frames[i]) {
+            struct frame *f = worker->spare_frames[i];
+            worker->spare_frames[i] = f->parent;
+            drop_frame(worker, f);
+        }
+    while (worker->spare_shared) {
+        unsigned char *shared = worker->spare_shared;
+        memcpy(&worker->spare_shared, shared, sizeof worker->spare_shared);
+        drop_shared(worker, shared);
+    }
+    worker->spare_bytes = 0;
 }
 
 /* The frame, or NULL when memory is short. */
@@ -201,9 +271,8 @@ static void coordinates(struct cta *c)
 struct cta *cta_new(struct worker *worker, uint64_t linear)
 {
     struct run *run = worker->run;
-    size_t room = (run->shared_bytes + ROW_ALIGN) / ROW_ALIGN * ROW_ALIGN;
-    size_t charged = sizeof(struct cta) + run->warps * sizeof(struct warp) + room;
-    if (!memory_charge(&run->vm->memory, charged))
+    size_t charged = sizeof(struct cta) + run->warps * sizeof(struct warp);
+    if (!charge(worker, charged))
         return NULL;
     struct cta *c = calloc(1, sizeof *c);
     if (!c) {
@@ -216,14 +285,12 @@ struct cta *cta_new(struct worker *worker, uint64_t linear)
     c->linear = linear;
     coordinates(c);
     c->shared_bytes = run->shared_bytes;
-    c->shared = aligned_alloc(ROW_ALIGN, room);
+    c->shared = take_shared(worker);
     c->warps = calloc(run->warps, sizeof *c->warps);
     c->random = run->vm->options.seed + linear * UINT64_C(0xd1b54a32d192ed03);
     for (uint32_t i = 0; i < run->warps; i++)
         c->order[i] = (uint8_t)i;
     bool ok = c->shared && c->warps;
-    if (ok)
-        memset(c->shared, SHARED_POISON, room);
     for (; ok && c->warp_count < run->warps; c->warp_count++) /* one half made is released too */
         ok = warp_init(&c->warps[c->warp_count], c, c->warp_count);
     c->live_warps = c->warp_count;
@@ -255,7 +322,8 @@ void cta_free(struct cta *c)
     for (uint32_t i = 0; i < c->warp_count; i++)
         warp_release(&c->warps[i]);
     memory_refund(&c->run->vm->memory, c->charged);
+    if (c->shared)
+        release_shared(c->worker, c->shared);
     free(c->warps);
-    free(c->shared);
     free(c);
 }

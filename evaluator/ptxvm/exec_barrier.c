@@ -40,6 +40,7 @@ static void complete(struct cta *c, uint32_t number)
             g->result = result_of(b, g->pc->aux);
         }
     memset(b, 0, sizeof *b);
+    c->cluster->impatience = 0;
 }
 
 /* The cluster's barrier is complete when it is so in every CTA. */

@@ -10,6 +10,8 @@
 
 #include "evaluator/ptxvm/floats.h"
 
+enum { SLEEP_MAX = 1000 * 1000 /* ns; the manual promises no more */ };
+
 #define LANE_WISE(name, value)                                                                     \
     HANDLER(name)                                                                                  \
     {                                                                                              \
@@ -67,10 +69,15 @@ HANDLER(rsqrt_f64)
     return op + 1;
 }
 
-/* A warp that sleeps gives way to the others. */
+/* A warp that sleeps gives way to the others; lanes sleep at the same time, for as long as the
+ * longest. */
 HANDLER(nanosleep_lanes)
 {
-    (void)exec;
+    const uint32_t *ns = vm_row(w, op->a);
+    uint32_t longest = 0;
+    EACH_LANE if (ACTIVE(exec, i) && ns[i] > longest) longest = ns[i];
+    atomic_fetch_add_explicit(&w->cta->run->slept_ns, longest < SLEEP_MAX ? longest : SLEEP_MAX,
+                              memory_order_relaxed);
     w->event = EVENT_YIELD;
     w->next = op + 1;
     return NULL;
@@ -78,7 +85,13 @@ HANDLER(nanosleep_lanes)
 
 static bool decode_sleep(struct decoder *d, const struct row *row)
 {
-    return decode_emit(d, row->run) != NULL;
+    uint32_t ns =
+        decode_count_is(d, 1) ? decode_source(d, &d->operands[0], PTX_TYPE_u32) : REF_NONE;
+    struct op *op = ns == REF_NONE ? NULL : decode_emit(d, row->run);
+    if (!op)
+        return false;
+    op->a = ns;
+    return true;
 }
 
 /* Cache policies are opaque and mean nothing here. */

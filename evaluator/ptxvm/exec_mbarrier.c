@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * mbarrier instructions. A lane's try_wait parks it until the phase is complete: it says "not yet"
- * only to lanes that wait for different barriers; test_wait does not park, and lets other warps
- * run. */
+ * only to lanes that wait for different barriers, and when nothing else can run; test_wait does not
+ * park, and lets other warps run. */
 #include "evaluator/ptxvm/mbarrier.h"
 
 #include "evaluator/ptxvm/async.h"
@@ -145,6 +145,8 @@ HANDLER(wait)
         vm_set_pred(w, op->d, exec, VM_FULL);
         return op + 1;
     }
+    bool patient = !w->group->impatient;
+    w->group->impatient = false;
     uint32_t over = 0;
     uint64_t first = address_of(w, op, __builtin_ctz(exec));
     bool same = true;
@@ -162,7 +164,7 @@ HANDLER(wait)
     if (owner != w->cta)
         return stop_at(w, op, __builtin_ctz(exec), PTXVM_FAULT, PTXVM_BAD_BARRIER,
                        "waits for an mbarrier of another CTA");
-    if (op->aux & AUX_TRY && !over && same)
+    if (op->aux & AUX_TRY && !over && same && patient)
         return park(w, op, exec, first);
     vm_set_pred(w, op->d, exec, over);
     if (over == exec)

@@ -3,8 +3,6 @@
  * names one becomes this op. */
 #include "evaluator/ptxvm/lanes.h"
 
-#include "core/util.h"
-
 static uint64_t thread_coordinate(const struct warp *w, int lane, int axis)
 {
     const uint32_t *block = w->cta->run->block;
@@ -92,9 +90,9 @@ static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
         return (w->worker->steps + w->turn) >> 32;
     case PTX_SREG_globaltimer:
     case PTX_SREG_globaltimer_lo:
-        return (uint64_t)(now_s() * 1e9);
+        return vm_time(c->run);
     case PTX_SREG_globaltimer_hi:
-        return (uint64_t)(now_s() * 1e9) >> 32;
+        return vm_time(c->run) >> 32;
     case PTX_SREG_total_smem_size:
     case PTX_SREG_aggr_smem_size:
         return run->shared_bytes;

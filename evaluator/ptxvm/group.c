@@ -31,7 +31,8 @@ static bool is_ready(const struct group *g)
 
 static bool same_place(const struct group *a, const struct group *b)
 {
-    return a->frame == b->frame && a->pc == b->pc && a->resumed == b->resumed;
+    return a->frame == b->frame && a->pc == b->pc && a->resumed == b->resumed &&
+           a->impatient == b->impatient;
 }
 
 /* Merges ready groups at the same place and drops empty ones. */

@@ -213,7 +213,11 @@ static void *work(void *arg)
     struct queue q = {.head = NULL, .tail = &q.head, .count = 0};
     struct cluster *k;
     while (!atomic_load(&run->stop) && (k = next_cluster(worker, &q))) {
-        switch (cluster_run(k, CTA_STEPS >> sched_draw(k->ctas[0], CTA_BITS))) {
+        enum cta_state state;
+        do
+            state = cluster_run(k, CTA_STEPS >> sched_draw(k->ctas[0], CTA_BITS));
+        while (state == CTA_STUCK && cluster_lose_patience(k));
+        switch (state) {
         case CTA_RUNNING:
             residency_look(k, resident_ctas(run));
             push(&q, k);
@@ -231,7 +235,7 @@ static void *work(void *arg)
     }
     while ((k = pop(&q)))
         cluster_free(k);
-    frames_free(worker);
+    spares_free(worker);
     return NULL;
 }
 
@@ -241,7 +245,8 @@ static bool worker_init(struct worker *worker, struct run *run)
     worker->run = run;
     worker->tallies = calloc(n, sizeof *worker->tallies);
     worker->hints = calloc(n, sizeof *worker->hints);
-    if (worker->tallies && worker->hints)
+    worker->spare_frames = calloc((size_t)run->program->function_count + 1, sizeof(struct frame *));
+    if (worker->tallies && worker->hints && worker->spare_frames)
         return true;
     stop_run(run, PTXVM_NO_MEMORY, "out of memory");
     return false;
@@ -272,6 +277,7 @@ static void run_workers(struct run *run)
     for (uint32_t i = 0; i < count; i++) {
         free(workers[i].tallies);
         free(workers[i].hints);
+        free(workers[i].spare_frames);
     }
     free(workers);
 }
@@ -345,6 +351,7 @@ void ptxvm_launch(struct ptxvm *vm, const struct ptxvm_launch *launch, struct pt
     if (prepare(&run, launch))
         run_workers(&run);
     residency_explain(result);
+    vm->time_ns = vm_time(&run);
     free(run.params.host);
     free(run.workspace.host);
     buf_adds(&run.log, "");

@@ -77,7 +77,9 @@ bool mbarrier_apply(struct warp *w, const struct op *op, int lane, uint64_t addr
     }
     *at = mbarrier_encode(&b);
     struct cta *owner = complete ? cluster_shared(w->cta, &address) : NULL;
-    if (owner)
+    if (owner) {
+        owner->cluster->impatience = 0;
         wake(owner, address);
+    }
     return true;
 }

@@ -12,8 +12,10 @@
  *     ptxvm_result_release(&result);  ptxvm_free(vm);
  *
  * One thread at a time may call into one vm; ptxvm_launch spreads CTAs over threads of its own. The
- * program sees simulated addresses only. Results are a function of module, memory, launch and seed
- * for every program without data races; with one thread also for those that have some.
+ * program sees simulated addresses only, and simulated time. Results and counts are a function of
+ * module, memory, launch and seed with one thread, for every program. With several, only where no
+ * result depends on which CTA comes first: a race between CTAs, the order of their floating-point
+ * atomics and the turns of a loop that waits for another CTA are then the host's.
  *
  * A seed permutes the order in which CTAs begin and warps have their turns, and draws how long a
  * turn is, down to a single instruction. Every schedule is one that the hardware may choose: CTAs

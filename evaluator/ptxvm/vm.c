@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TIME_ZERO UINT64_C(1700000000000000000) /* nanoseconds since 1970, as %globaltimer counts  \
+                                                 */
+
 static int default_threads(void)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -41,6 +44,7 @@ struct ptxvm *ptxvm_new(const struct ptxvm_options *options, struct fault *f)
     fill_defaults(&vm->options);
     vm->memory.max = vm->options.memory_max;
     vm->memory.next = VM_GLOBAL_BASE;
+    vm->time_ns = TIME_ZERO;
     pthread_mutex_init(&vm->wide, NULL);
     return vm;
 }

@@ -150,6 +150,7 @@ struct ptxvm {
     struct program *programs;
     pthread_mutex_t wide; /* 16-byte atomics */
     uint64_t launches;
+    uint64_t time_ns; /* %globaltimer when the next launch begins */
 };
 
 /* ---- execution ---- */
@@ -203,7 +204,8 @@ struct group {
     enum wait wait;
     uint32_t wait_for; /* WAIT_WARP: lanes that must come; WAIT_BARRIER: its number */
     bool resumed;      /* the wait is over: the op at pc may complete */
-    uint32_t result;   /* of bar.red */
+    bool impatient;  /* nothing else could run: try_wait at pc says "not yet" instead of waiting */
+    uint32_t result; /* of bar.red */
     uint64_t last_run; /* turn of the warp */
 };
 
@@ -249,7 +251,7 @@ struct cta {
     struct barrier barriers[VM_BARRIERS];
     uint8_t order[VM_MAX_WARPS]; /* of the warps' turns */
     uint64_t random;             /* state; moves only with a seed */
-    size_t charged;              /* bytes, besides frames */
+    size_t charged;              /* bytes, besides frames and shared memory */
     struct cluster *cluster;
     uint32_t rank;            /* in the cluster */
     uint32_t spare_registers; /* given back by setmaxnreg, of all threads */
@@ -259,6 +261,8 @@ struct cta {
 struct cluster {
     struct cta *ctas[VM_CLUSTER_MAX];
     uint32_t count;
+    uint32_t impatience; /* times that it was stuck since a barrier or a phase of an mbarrier was
+                            complete */
     struct cluster *next;
 };
 
@@ -271,8 +275,11 @@ struct worker {
     struct run *run;
     struct tally *tallies; /* by op.id */
     uint32_t *hints;       /* by op.id: allocation hit last */
-    struct frame *spare;   /* frames to use again */
-    uint32_t spare_count;
+    /* What ended CTAs and functions had, to be used again: to touch fresh pages can take longer
+     * than a CTA. They stay charged. */
+    struct frame **spare_frames; /* by function.index, a list each */
+    unsigned char *spare_shared; /* a list: each begins with the address of the next */
+    size_t spare_bytes;
     uint64_t steps; /* clock of this worker */
     pthread_t thread;
 };
@@ -290,8 +297,8 @@ struct run {
     uint64_t ctas, clusters;
     atomic_ullong next_cluster, finished, spent;
     atomic_bool stop;
-    atomic_bool relies;  /* result->note says so: on CTAs being there at the same time */
-    atomic_llong now_ns; /* %globaltimer moves with nanosleep too */
+    atomic_bool relies;     /* result->note says so: on CTAs being there at the same time */
+    atomic_ullong slept_ns; /* by all warps: see vm_time */
     int64_t start_ms, start_cpu_ms;
     atomic_llong look_ms;   /* wall time before which the deadline cannot have passed */
     uint32_t resident_max;  /* clusters of one worker at a time */
@@ -300,6 +307,15 @@ struct run {
     struct ptxvm_result *result;
     struct buf log;
 };
+
+/* What %globaltimer says: no time of the host, so that it is the same in every run. A nanosecond
+ * passes with every 32 thread instructions of the launch, and those that warps sleep. It moves
+ * between turns of warps. */
+static inline uint64_t vm_time(struct run *run)
+{
+    return run->vm->time_ns + atomic_load_explicit(&run->spent, memory_order_relaxed) / VM_LANES +
+           atomic_load_explicit(&run->slept_ns, memory_order_relaxed);
+}
 
 /* End of the local memory of a frame. */
 static inline uint32_t frame_end(const struct frame *f)
@@ -397,6 +413,9 @@ const struct group *cta_describe_waits(struct cta *c, struct buf *text, struct w
 struct cluster *cluster_new(struct worker *worker, uint64_t index);
 void cluster_free(struct cluster *k); /* NULL is fine */
 enum cta_state cluster_run(struct cluster *k, int64_t steps);
+/* Of a cluster that is stuck: lets every try_wait return false. False: none waits, or they do so in
+ * vain. */
+bool cluster_lose_patience(struct cluster *k);
 /* Stops the launch with who waits for what. */
 void cluster_report_deadlock(struct cluster *k);
 /* The CTA whose shared memory an address names; makes the address one of that CTA's own. NULL: the
@@ -418,7 +437,8 @@ bool frame_grow(struct warp *w, const struct op *op, uint32_t exec, const uint64
                 uint32_t align, uint64_t *address);
 /* Lanes leave a frame; the last one frees it. */
 void frame_leave(struct warp *w, struct frame *f, uint32_t mask);
-void frames_free(struct worker *worker);
+/* Frees what the worker keeps to use again. */
+void spares_free(struct worker *worker);
 
 /* ---- group.c: divergence ---- */
 /* Splits lanes off the running group; they go on at pc in `frame`. */

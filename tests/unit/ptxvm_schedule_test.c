@@ -74,6 +74,70 @@ static void everybody_makes_progress(void **state)
     }
 }
 
+/* Time passes with instructions and sleep, never with the host's clock. */
+static void time_is_simulated(void **state)
+{
+    (void)state;
+    static const char clock[] = KERNEL(
+        "",
+        "shr.u32 r0, i, 5;\nshl.b32 r0, r0, 5;\ncvt.u64.u32 d0, r0;\nadd.u64 d0, x, d0;\n"
+        "mov.u64 d1, %globaltimer;\nst.global.u64 [d0], d1;\nshl.b32 r1, i, 8;\nnanosleep.u32 r1;\n"
+        "mov.u64 d2, %globaltimer;\nst.global.u64 [d0+8], d2;\nmov.u32 r2, 0;\n"
+        "L: add.u32 r2, r2, 1;\nsetp.lt.u32 p, r2, 9000;\n@p bra L;\n"
+        "mov.u64 d3, %globaltimer;\nst.global.u64 [d0+16], d3;\nmov.u64 d4, %clock64;\n"
+        "st.global.u64 [d0+24], d4;\n");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        uint32_t *first = run_seeded(clock, 2, 64, seed), *again = run_seeded(clock, 2, 64, seed);
+        assert_memory_equal(first, again, 16384);
+        for (size_t warp = 0; warp < 2; warp++) {
+            uint64_t t[3];
+            memcpy(t, first + 8 * warp, sizeof t);
+            assert_true(t[0] > UINT64_C(1600000000) * 1000000000);
+            assert_true(t[1] - t[0] >= (32 * warp + 31) * 256); /* the longest sleep of the lanes */
+            assert_true(t[2] - t[1] >= 9000 && t[2] - t[1] < 10000000);
+        }
+        free(first);
+        free(again);
+    }
+}
+
+/* A thread whose try_wait says "not yet" may be the one that is waited for. */
+static void waiting_is_given_up_where_nothing_else_can_run(void **state)
+{
+    (void)state;
+    static const char itself[] = KERNEL(
+        "",
+        "mov.u32 r0, m;\nsetp.eq.u32 p, i, 0;\n@p mbarrier.init.shared.b64 [r0], 33;\nbar.sync 0;\n"
+        "mov.u32 r1, 0;\nL: mbarrier.try_wait.parity.shared.b64 q, [r0], 0;\n@q bra D;\n"
+        "setp.eq.u32 p, r1, 0;\n@p mbarrier.arrive.shared.b64 _, [r0];\nadd.u32 r1, r1, 1;\n"
+        "setp.gt.u32 p, i, 0;\n@p bra L;\nsetp.eq.u32 p, r1, 900;\n"
+        "@p mbarrier.arrive.shared.b64 _, [r0];\nbra L;\n"
+        "D: mul.wide.u32 d0, i, 4;\nadd.u64 d0, x, d0;\nst.global.u32 [d0], r1;\n");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        uint32_t *out = run_seeded(itself, 1, 32, seed);
+        assert_int_equal(out[0], 900);
+        assert_in_range(out[31], 1, 900);
+        free(out);
+    }
+}
+
+/* What a CTA left behind in memory that the next one has again is not to be seen. */
+static void shared_memory_is_fresh_in_every_cta(void **state)
+{
+    (void)state;
+    static const char reads_before[] = KERNEL(
+        "",
+        "mov.u32 r0, m;\nshl.b32 r1, i, 2;\nadd.u32 r0, r0, r1;\nld.shared.u32 r2, [r0];\n"
+        "mov.u32 r3, %ctaid.x;\nshl.b32 r3, r3, 4;\nadd.u32 r3, r3, i;\nmul.wide.u32 d0, r3, 4;\n"
+        "add.u64 d0, x, d0;\nst.global.u32 [d0], r2;\nst.shared.u32 [r0], i;\n");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        uint32_t *out = run_seeded(reads_before, 200, 16, seed);
+        for (uint32_t i = 0; i < 200 * 16; i++)
+            assert_int_equal(out[i], 0xffffffff);
+        free(out);
+    }
+}
+
 /* ---- waits without end ---- */
 
 static void expect_deadlock(const char *ptx, uint32_t grid, uint32_t block, const char *const *says)
@@ -98,7 +162,7 @@ static void a_deadlock_names_who_waits_for_what(void **state)
                "bar.sync 0;\nmov.u32 r1, %cluster_ctarank;\nsetp.eq.u32 q, r1, 0;\n@q bra F;\n"
                ".loc 1 42 1\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\n"
                "F: setp.lt.u32 p, i, 32;\n@p bra B;\n"
-               ".loc 1 17 1\nmbarrier.try_wait.parity.shared.b64 p, [r0], 0;\nret;\n"
+               ".loc 1 17 1\nW: mbarrier.try_wait.parity.shared.b64 p, [r0], 0;\n@!p bra W;\nret;\n"
                "B: .loc 1 23 1\nbar.sync 5, 96;\n"),
         2, 96,
         (const char *const[]){
@@ -293,6 +357,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_seed_is_a_schedule),
         cmocka_unit_test(everybody_makes_progress),
+        cmocka_unit_test(time_is_simulated),
+        cmocka_unit_test(waiting_is_given_up_where_nothing_else_can_run),
+        cmocka_unit_test(shared_memory_is_fresh_in_every_cta),
         cmocka_unit_test(a_deadlock_names_who_waits_for_what),
         cmocka_unit_test(registers_come_from_a_pool),
         cmocka_unit_test(a_block_has_its_registers_or_is_refused),
