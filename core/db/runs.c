@@ -4,6 +4,8 @@
 
 #include "core/util.h"
 
+enum { IMPORT_MS = 60 * 1000 };
+
 static struct db_arg number(double v)
 {
     struct db_arg a = {0};
@@ -112,11 +114,25 @@ enum err runs_supervise(struct db *db, const char *id, int trajectory, int n, in
         DB_ARGS(db_text(id), db_int(trajectory), db_int(n), db_int(viewer), db_text(text)), out, f);
 }
 
+/* Tens of megabytes take longer than any other request may. */
+static enum err import_once(struct db *db, void *arg, struct fault *f)
+{
+    enum err e = db_run(db, STMT_TX_TIMEOUT, DB_ARGS(db_int(IMPORT_MS)), NULL, f);
+    return e != ERR_NONE ? e : change_once(db, arg, f);
+}
+
 enum err runs_import(struct db *db, int64_t owner, const char *document, json_t **out,
                      struct fault *f)
 {
     char id[UUID_TEXT];
     uuid7(id);
-    return db_json(db, STMT_RUN_IMPORT, DB_ARGS(db_text(id), db_int(owner), db_text(document)), out,
-                   f);
+    const struct db_arg args[] = {db_text(id), db_int(owner), db_text(document)};
+    struct change import = {STMT_RUN_IMPORT, args, COUNT_OF(args), out};
+    *out = NULL;
+    enum err e = db_tx(db, import_once, &import, f);
+    if (e != ERR_NONE) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    return e;
 }
