@@ -130,7 +130,7 @@ like 'a row has its variant, reason, best and turns' "$(cat "$TMP/out")" \
     '^1 +hint +turns +0\.871 +ok 0\.500 +ok 0\.871\*$'
 like 'another one its labels' "$(cat "$TMP/out")" '^0 +contract +context +- +compile +infra$'
 like 'below it what was spent, of what' "$(cat "$TMP/out")" \
-    '^4 calls  tokens 12\.3k in, 678 out of 200\.0k  \$1\.23 of \$5\.00  best 0\.871 \(t1 n1\)$'
+    '^4 calls  tokens 12\.3k in, 678 out of 200\.0k  .1\.23 of .5\.00  best 0\.871 \(t1 n1\)$'
 answers GET "$RUN" 200 "$(document running '' | jq -c '.grid[0].turns[0].label = "new_label"')"
 exits 'a label of a later version is shown as it is' 75 "$CLI" run show "$ID"
 like 'cut to the column' "$(cat "$TMP/out")" ' new_label '
@@ -200,7 +200,7 @@ if command -v script >/dev/null; then
     like 'with how much of the answer has come' "$(cat "$TMP/screen")" '~1\.5k'
     like 'with the stage that is under way' "$(cat "$TMP/screen")" '<ESC>33mcompile<ESC>0m|<ESC>33mqueued<ESC>0m'
     like 'with the new best in colour' "$(cat "$TMP/screen")" '<ESC>32mok 0\.900\*<ESC>0m'
-    like 'with dollars added' "$(cat "$TMP/screen")" '5 calls .* 1\.7k out .* \$1\.73'
+    like 'with dollars added' "$(cat "$TMP/screen")" '5 calls .* 1\.7k out .*1\.73'
     unlike 'and no line for an event' "$(cat "$TMP/screen")" '^t1 n2'
 else
     skip 7 'script(1) is not installed'
