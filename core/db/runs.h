@@ -26,14 +26,15 @@ struct run_filter {
 enum err runs_list(struct db *db, const struct run_filter *q, int64_t viewer, json_t **out,
                    struct fault *f);
 
-/* {"id","name","owner","state","reason","rev","problem","workload","arch","device","provider","model","condition",
- *  "params","history","feedback","variants":[{"variant","name","tokens","estimated"}],"per_variant","trajectories",
- *  "turns","target_speedup","budget":{"tokens","usd"},"spent":{"calls","tokens_in","tokens_out","usd"},"visibility",
- *  "created_at","finished_at","done": turns that count so
- * far,"best":null|{"trajectory","n","speedup","submission"}, "source": null, or where it was
- * imported from,
+/* {"id","name","owner","state","reason","rev","problem","workload","arch","device","provider","model",
+ *  "condition","params","history","feedback","source": null, or where it was imported from,
+ *  "variants":[{"variant","name","tokens","estimated"}],"per_variant","trajectories","turns",
+ *  "target_speedup","budget":{"tokens","usd"},"spent":{"calls","tokens_in","tokens_out","usd"},
+ *  "visibility","created_at","finished_at","done": turns that count so far,
+ *  "best":null|{"trajectory","n","speedup","submission"},
  *  "grid":[{"trajectory","variant","state","reason","detail","at":{"n","try","state"}|null,
- *           "turns":[{"n","try","label","correct","inst","speedup","submission","usd","tokens_out","seconds"}]}]}
+ *           "turns":[{"n","try","label","correct","inst","speedup","submission","usd","tokens_out",
+ *                     "seconds"}]}]}
  * Turns of the grid are those that count: one with "try" over 0 was redone. A running trajectory
  * has a detail while its calls fail. */
 enum err runs_get(struct db *db, const char *id, int64_t viewer, json_t **out, struct fault *f);
@@ -50,9 +51,9 @@ enum err runs_trajectory(struct db *db, const char *id, int trajectory, int64_t 
                          json_t **out, struct fault *f);
 
 /* The messages of the call of turn n, n < 0: of the turn after the last that counts.
- * {"run","trajectory","n","history", "call": id | null,"sha256","messages": as they were sent, both
- * null if none was made yet,"system","task", "past":[{"answer","blocks","feedback"}]: what
- * run_messages() makes them of}. ERR_NOT_FOUND: it cannot be told yet. */
+ * {"run","trajectory","n","history","call": id | null,"sha256","messages": as they were sent,
+ *  "system","task","past":[{"answer","blocks","feedback"}]: what run_messages() makes them of}
+ * call, sha256 and messages are null if no call was made yet. ERR_NOT_FOUND: it cannot be told. */
 enum err runs_messages(struct db *db, const char *id, int trajectory, int n, int64_t viewer,
                        json_t **out, struct fault *f);
 
@@ -93,12 +94,14 @@ void step_job_release(struct step_job *j);
 
 /* Claims a job of any of the lanes ("{llm/a,llm/b}"). `work` of a call:
  *  {"run","owner": id,"name": or the first 8 of the run's
- * id,"visibility","budget":{"tokens","usd"},"trajectory","variant","n","try","turns","problem","workload","arch","device","provider","model",
- *   "params","history","feedback","target","system","task","past":[{"answer","blocks","feedback"}],
+ * id,"visibility","budget":{"tokens","usd"},
+ *   "trajectory","variant","n","try","turns","problem","workload","arch","device","provider",
+ *   "model","params","history","feedback","target","system","task",
+ *   "past":[{"answer","blocks","feedback"}],
  *   "stored": null | {"call","answer","finish","reasoning_tokens"},
- *   "best": null | {"turn","speedup"}, "last": null | {"verdict","speedup"}}   turns in these count
- * from 1 and of a conclusion the same with "stored" and beside it
- * {"verdict","source","report","log"}, texts or null. */
+ *   "best": null | {"turn","speedup"}, "last": null | {"verdict","speedup"}}
+ * Turns in these two count from 1. Of a conclusion the same with "stored" and beside it {"verdict",
+ * "source","report","log"}, texts or null. */
 enum err step_claim(struct db *db, const char *agent, const char *lanes, int lease_ms,
                     struct step_job *j, bool *got, struct fault *f);
 /* Renews all leases of an agent at once, of jobs {ids} with {attempts} (array texts); *lost: the

@@ -12,7 +12,7 @@ static struct {
     char ids[RUNS][UUID_TEXT];
     atomic_bool calm; /* nobody disturbs any more */
     atomic_bool over;
-    atomic_int faults;
+    atomic_int faults, turns;
     atomic_uint seed;
 } crowd;
 
@@ -45,6 +45,15 @@ static void answer(struct db *db, struct step_job *j, bool *mine)
     expect(call_finish(db, j, call, &end, mine, &f), &f);
 }
 
+static enum err conclude(struct db *db, struct step_job *j, const struct conclusion *c,
+                         struct fault *f)
+{
+    bool mine;
+    enum err e = step_conclude(db, j, c, &mine, f);
+    atomic_fetch_add(&crowd.turns, e == ERR_NONE && mine);
+    return e;
+}
+
 static void work(struct db *db, struct step_job *j, int forget)
 {
     struct fault f = {0};
@@ -56,7 +65,7 @@ static void work(struct db *db, struct step_job *j, int forget)
     if (!mine || forget == 0)
         return;
     if (j->conclude)
-        expect(step_conclude(db, j, &c, &mine, &f), &f);
+        expect(conclude(db, j, &c, &f), &f);
     else if (forget == 1)
         expect(step_fail(db, j, "broken", true, &mine, &f), &f);
     else if (forget == 2)
@@ -220,6 +229,8 @@ static void everybody_at_once_loses_nothing(void **state)
     assert_string_equal(
         sql("SELECT sum(turns) = (SELECT count(*) FROM turns WHERE counted) FROM turn_counts"),
         "t");
+    assert_int_equal(atomic_load(&crowd.turns),
+                     strtoll(sql("SELECT count(*) FROM turns"), NULL, 10));
     assert_sound(db);
     printf("# %s deadlocks\n",
            sql("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"));

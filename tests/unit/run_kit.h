@@ -177,7 +177,8 @@ __attribute__((unused)) static void whole_turn(struct db *db, const char *label,
     struct step_job j;
     assert_true(agent_claims(db, &j));
     assert_false(j.conclude);
-    agent_calls(db, &j, "an answer");
+    if (!json_is_object(json_object_get(j.work, "stored")))
+        agent_calls(db, &j, "an answer");
     assert_true(agent_submits(db, &j));
     step_job_release(&j);
     worker_evaluates(db, run_passed);

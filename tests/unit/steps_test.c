@@ -3,9 +3,6 @@
 // a run, and every place where an agent can be lost.
 #include "run_kit.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 /* Kinds of the events of a run in their order, "state turn answer …". */
 static const char *events_of(const char *id)
 {
@@ -497,87 +494,65 @@ static void a_worker_has_no_hold_on_steps(void **state)
     assert_false(got);
 }
 
-/* ---- many at once ---- */
-
-enum { AGENTS = 4 };
-
-struct crowd {
-    atomic_bool over;
-    atomic_int turns, lost;
-};
-
-/* Works on whatever there is; now and then it forgets what it holds at some point. */
-static void *agent_of_many(void *arg)
-{
-    struct crowd *all = arg;
-    struct fault f = {0};
-    unsigned seed = (unsigned)(uintptr_t)&f;
-    struct db *db = db_open(&(struct db_options){.conninfo = database_conninfo}, &f);
-    while (!atomic_load(&all->over)) {
-        struct step_job j;
-        bool got, mine = false;
-        int64_t call;
-        enum call_leave leave = CALL_GO;
-        struct call_end end = stored_end("x");
-        struct conclusion c = concluded("compile", 0);
-        if (step_claim(db, "a:1:1", "{llm/p}", 30000, &j, &got, &f) != ERR_NONE || !got) {
-            usleep(2000);
-            continue;
-        }
-        int forget = rand_r(&seed) % 12;
-        bool stored = json_is_object(json_object_get(j.work, "stored"));
-        if (forget == 0)
-            goto next;
-        if (!stored) {
-            call_start(db, &j, "a:1:1", "[]", 2, 1, 0, &leave, &call, &f);
-            if (forget == 1 || leave != CALL_GO)
-                goto next;
-            call_finish(db, &j, call, &end, &mine, &f);
-        }
-        if (forget == 2)
-            goto next;
-        if (step_conclude(db, &j, &c, &mine, &f) == ERR_NONE && mine)
-            atomic_fetch_add(&all->turns, 1);
-        else
-            atomic_fetch_add(&all->lost, 1);
-    next:
-        step_job_release(&j);
-    }
-    db_close(db);
-    return NULL;
-}
-
-static void agents_that_are_lost_lose_and_double_nothing(void **state)
+/* Nothing is stored of a submission that does not fit the owner's limit; later it does. */
+static void a_full_queue_is_waited_for(void **state)
 {
     struct db *db = *state;
     char id[UUID_TEXT];
-    struct crowd all = {0};
-    pthread_t threads[AGENTS];
-    run_make(db, 0, run_text(2, 4, 6, ""), id);
-    sql("UPDATE jobs SET max_attempts = 1000");
-    for (int i = 0; i < AGENTS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, agent_of_many, &all), 0);
-    int64_t end = now_ms() + 120000;
-    while (strcmp(sql("SELECT state FROM runs"), "done") != 0 && now_ms() < end) {
-        int reaped;
-        sql("UPDATE jobs SET max_attempts = 1000 WHERE kind = 'call' AND state IN ('queued', "
-            "'running');"
-            "UPDATE jobs SET lease_until = now() - interval '1 s' WHERE state = 'running' AND "
-            "random() < 0.3;"
-            "UPDATE jobs SET run_after = now() WHERE state = 'queued'");
-        assert_ok(queue_reap(db, &reaped, f));
-        usleep(20000);
-    }
-    atomic_store(&all.over, true);
-    for (int i = 0; i < AGENTS; i++)
-        pthread_join(threads[i], NULL);
-    assert_string_equal(sql("SELECT concat_ws('/', state, reason) FROM runs"), "done");
-    assert_string_equal(
-        sql("SELECT count(*) || ' ' || count(DISTINCT (trajectory, n)) FROM turns WHERE counted"),
-        "48 48");
-    assert_int_equal(atomic_load(&all.turns), 48);
-    assert_string_equal(sql("SELECT count(*) FROM steps s WHERE s.call_id IS NULL"), "0");
-    assert_string_equal(sql("SELECT sum(turns) FROM turn_counts"), "48");
+    struct step_job j;
+    bool mine;
+    run_make(db, 0, run_text(1, 1, 1, ""), id);
+    assert_true(agent_claims(db, &j));
+    agent_calls(db, &j, "a");
+    struct new_submission s = run_submission(&j);
+    s.queued_limit = 0;
+    assert_int_equal(step_submit(db, &j, "kernel", &s, &mine, NULL), ERR_QUOTA);
+    assert_false(mine);
+    assert_string_equal(sql("SELECT count(*) FROM submissions"), "0");
+    assert_string_equal(sql("SELECT state FROM steps"), "call");
+    assert_ok(step_delay(db, &j, 0, "full", &mine, f));
+    assert_true(mine);
+    step_job_release(&j);
+    assert_true(agent_claims(db, &j));
+    assert_true(json_is_object(json_object_get(j.work, "stored")));
+    assert_true(agent_submits(db, &j));
+    assert_string_equal(sql("SELECT key || ' ' || (SELECT id FROM steps) FROM idempotency"),
+                        "run:1 1");
+    step_job_release(&j);
+    assert_sound(db);
+}
+
+/* An owner who cancels an evaluation of a run that goes on only has it done again. */
+static void a_cancelled_evaluation_is_redone_and_a_rerun_changes_nothing(void **state)
+{
+    struct db *db = *state;
+    char id[UUID_TEXT], submission[UUID_TEXT];
+    struct step_job j;
+    json_t *doc;
+    run_make(db, 0, run_text(1, 1, 2, ""), id);
+    assert_true(agent_claims(db, &j));
+    agent_calls(db, &j, "a");
+    assert_true(agent_submits(db, &j));
+    step_job_release(&j);
+    snprintf(submission, sizeof(submission), "%s", sql("SELECT id FROM submissions"));
+    assert_ok(store_submission_cancel(db, submission, 0, &doc, f));
+    json_decref(doc);
+    assert_true(agent_claims(db, &j));
+    assert_string_equal(word(j.work, "verdict"), "CANCELLED");
+    assert_true(agent_concludes(db, &j, "infra", 0));
+    step_job_release(&j);
+    whole_turn(db, "correct", 0.5);
+    snprintf(submission, sizeof(submission), "%s",
+             sql("SELECT submission_id FROM steps WHERE state = 'done' AND "
+                 "try = 1"));
+    int64_t rev = strtoll(sql("SELECT rev FROM runs"), NULL, 10);
+    assert_ok(store_submission_rerun(db, submission, 0, 9, &doc, f));
+    json_decref(doc);
+    worker_evaluates(db, run_passed);
+    assert_int_equal(strtoll(sql("SELECT rev FROM runs"), NULL, 10), rev);
+    assert_string_equal(sql("SELECT string_agg(kind || state, ' ' ORDER BY kind) FROM jobs WHERE "
+                            "finished_at IS NULL"),
+                        "callqueued");
     assert_sound(db);
 }
 
@@ -596,7 +571,8 @@ static const struct CMUnitTest tests[] = {
     test(what_will_never_work_ends_at_once),
     test(one_heartbeat_renews_all_leases),
     test(a_worker_has_no_hold_on_steps),
-    test(agents_that_are_lost_lose_and_double_nothing),
+    test(a_full_queue_is_waited_for),
+    test(a_cancelled_evaluation_is_redone_and_a_rerun_changes_nothing),
 };
 
 database_main(tests, NULL, NULL)
