@@ -20,6 +20,14 @@ enum mistake {
     ONE_HEAD,    /* head (1, 0) reads another head's values */
     TRANSPOSED,  /* O of each head, [S, D], written as [D, S] */
     NO_RESCALE,  /* the online softmax keeps its old O when the maximum grows */
+    TILE_LEFT,   /* rows 64 to 127 of head (0, 1) are zero in every output */
+    ROW_LEFT,    /* row 500 of each 1000 is zero in every output */
+    /* of a backward alone */
+    OUTER_SCALE, /* dQ and dK without 1 / sqrt(D) */
+    NO_DELTA,    /* dS = P dP */
+    L_BASE_2,    /* P as if the log-sum-exp given were to base 2 */
+    PART_LEFT,   /* dQ has no part of the keys 64 to 127 */
+    ADDED_TWICE, /* the part of the keys 64 to 127 is added to dQ twice */
 };
 
 struct attention {
@@ -112,14 +120,26 @@ static inline void attention_query(const struct attention *a, size_t head, int q
     a->LSE[row] = (most + log(total)) * (a->mistake == LSE_LOG2 ? 1 / log(2) : 1);
 }
 
-static inline void attention_turn(const struct attention *a, size_t head)
+/* One head of a tensor transposed: [S, D] written as [D, S]. */
+static inline void attention_turn(const struct attention *a, double *x, size_t head)
 {
     size_t S = (size_t)a->S, D = (size_t)a->D;
-    double *copy = malloc(S * D * sizeof(*copy)), *o = a->O + head * D;
-    memcpy(copy, o, S * D * sizeof(*copy));
+    double *copy = malloc(S * D * sizeof(*copy));
+    memcpy(copy, x + head * D, S * D * sizeof(*copy));
     for (size_t i = 0; i < S * D; i++)
-        o[i % D * S + i / D] = copy[i];
+        x[head * D + i % D * S + i / D] = copy[i];
     free(copy);
+}
+
+/* Rows of an output, `width` wide, that a kernel left out. */
+static inline void attention_leave(const struct attention *a, double *x, size_t width)
+{
+    for (size_t i = 0; i < attention_rows(a); i++) {
+        size_t tile = i / 64 * 64;
+        if ((a->mistake == TILE_LEFT && tile == (size_t)a->S + 64) ||
+            (a->mistake == ROW_LEFT && i % 1000 == 500))
+            memset(x + i * width, 0, width * sizeof(*x));
+    }
 }
 
 /* O and LSE of Q, K, V. */
@@ -129,34 +149,51 @@ static inline void attention_forward(const struct attention *a)
         for (int query = 0; query < a->S; query++)
             attention_query(a, head, query);
         if (a->mistake == TRANSPOSED)
-            attention_turn(a, head);
+            attention_turn(a, a->O, head);
+    }
+    attention_leave(a, a->O, (size_t)a->D);
+    attention_leave(a, a->LSE, 1);
+}
+
+/* What one query of the head that begins at row `head` adds to dQ, dK, dV. */
+static inline void attention_gradients(const struct attention *a, size_t head, size_t i)
+{
+    size_t D = (size_t)a->D, other = a->mistake == ONE_HEAD && head == (size_t)a->H * (size_t)a->S;
+    double scale = attention_scale(a), outer = a->mistake == OUTER_SCALE ? 1 : scale;
+    double lse = a->LSE[i] * (a->mistake == L_BASE_2 ? log(2) : 1);
+    const double *q = a->Q + i * D, *g = a->dO + i * D;
+    double delta = a->mistake == NO_DELTA ? 0 : attention_dot(a, g, a->O + i * D);
+    for (size_t j = 0; j < (size_t)a->S; j++) {
+        if (!attention_sees(a, (int)(i - head), (int)j))
+            continue;
+        const double *k = a->K + (head + j) * D, *v = a->V + ((other ? 0 : head) + j) * D;
+        double p = exp(attention_dot(a, q, k) * scale - lse);
+        double ds = p * (attention_dot(a, g, v) - delta) * outer;
+        double times = j / 64 != 1                 ? 1
+                       : a->mistake == PART_LEFT   ? 0
+                       : a->mistake == ADDED_TWICE ? 2
+                                                   : 1;
+        for (size_t d = 0; d < D; d++) {
+            a->dQ[i * D + d] += ds * k[d] * times;
+            a->dK[(head + j) * D + d] += ds * q[d];
+            a->dV[(head + j) * D + d] += p * g[d];
+        }
     }
 }
 
 /* dQ, dK, dV of Q, K, V, dO and of O and LSE as they are. */
 static inline void attention_backward(const struct attention *a)
 {
-    size_t D = (size_t)a->D, n = attention_elements(a) * sizeof(double);
-    double scale = attention_scale(a);
-    memset(a->dQ, 0, n);
-    memset(a->dK, 0, n);
-    memset(a->dV, 0, n);
-    for (size_t i = 0; i < attention_rows(a); i++) {
-        size_t head = i / (size_t)a->S * (size_t)a->S;
-        const double *q = a->Q + i * D, *g = a->dO + i * D;
-        double delta = attention_dot(a, g, a->O + i * D);
-        for (size_t j = head; j < head + (size_t)a->S; j++) {
-            if (!attention_sees(a, (int)(i - head), (int)(j - head)))
-                continue;
-            const double *k = a->K + j * D, *v = a->V + j * D;
-            double p = exp(attention_dot(a, q, k) * scale - a->LSE[i]);
-            double ds = p * (attention_dot(a, g, v) - delta) * scale;
-            for (size_t d = 0; d < D; d++) {
-                a->dQ[i * D + d] += ds * k[d];
-                a->dK[j * D + d] += ds * q[d];
-                a->dV[j * D + d] += p * g[d];
-            }
-        }
+    double *gradients[] = {a->dQ, a->dK, a->dV};
+    for (size_t t = 0; t < 3; t++)
+        memset(gradients[t], 0, attention_elements(a) * sizeof(double));
+    for (size_t i = 0; i < attention_rows(a); i++)
+        attention_gradients(a, i / (size_t)a->S * (size_t)a->S, i);
+    for (size_t t = 0; t < 3; t++) {
+        for (size_t head = 0; head < attention_rows(a) && a->mistake == TRANSPOSED;
+             head += (size_t)a->S)
+            attention_turn(a, gradients[t], head);
+        attention_leave(a, gradients[t], (size_t)a->D);
     }
 }
 
