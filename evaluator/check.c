@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evaluator/check_ahead.h"
 #include "evaluator/check_tally.h"
 #include "evaluator/check_tensors.h"
 #include "evaluator/runner_families.h"
@@ -131,15 +132,23 @@ static bool compare_outputs(struct checker *c, const struct tensors *got,
     return c->tally.verdict == VERDICT_PASSED;
 }
 
-/* `differ`: there were two runs and they gave different bits. */
-static bool judge_trial(struct checker *c, const struct distribution *d, bool differ, json_t *list)
+static bool oracle_answers(struct checker *c, size_t n, struct problem *as_oracle, struct tensors *want)
 {
     struct fault f = {0};
+    struct check_ahead *ahead = c->request->ahead;
+    *want = (struct tensors){0};
+    if (ahead && check_ahead_open(ahead, n, want))
+        return true;
+    return oracle_run(c->request, &c->tensors, as_oracle, want, &f) == ERR_NONE || oracle_failed(c, &f);
+}
+
+/* `differ`: there were two runs and they gave different bits. */
+static bool judge_trial(struct checker *c, size_t n, bool differ, json_t *list)
+{
+    const struct distribution *d = &c->request->problem->distributions[n];
     struct problem as_oracle;
     struct tensors want;
-    bool ok = oracle_run(c->request, &c->tensors, &as_oracle, &want, &f) == ERR_NONE;
-    if (!ok)
-        oracle_failed(c, &f);
+    bool ok = oracle_answers(c, n, &as_oracle, &want);
     if (ok && differ) { /* the first run may be the wrong one */
         ok = compare_outputs(c, &c->first, &want, d, "", list);
         if (ok)
@@ -148,16 +157,29 @@ static bool judge_trial(struct checker *c, const struct distribution *d, bool di
     if (ok)
         ok = compare_outputs(c, &c->tensors, &want, d, differ ? " in the second run" : "", list);
     tensors_release(&want);
+    if (c->request->ahead)
+        check_ahead_close(c->request->ahead, n);
     return ok;
+}
+
+static bool make_inputs(struct checker *c, size_t n)
+{
+    const struct check_request *q = c->request;
+    struct fault f = {0};
+    if (q->ahead) {
+        check_ahead_inputs(q->ahead, n, &c->tensors);
+        return true;
+    }
+    tensors_draw_inputs(&c->tensors, q->workload, &q->problem->distributions[n], q->seeds[n]);
+    return tensors_derive_inputs(q, &c->tensors, &f) == ERR_NONE || oracle_failed(c, &f);
 }
 
 static bool trial(struct checker *c, size_t n)
 {
     const struct distribution *d = &c->request->problem->distributions[n];
     struct fault f = {0};
-    tensors_draw_inputs(&c->tensors, c->request->workload, d, c->request->seeds[n]);
-    if (tensors_derive_inputs(c->request, &c->tensors, &f) != ERR_NONE)
-        return oracle_failed(c, &f);
+    if (!make_inputs(c, n))
+        return false;
     bool twice = n == 0, same = true;
     if (!run_candidate(c, twice))
         return false;
@@ -166,7 +188,7 @@ static bool trial(struct checker *c, size_t n)
     if (twice && !run_again(c, &same, &f))
         return false;
     json_t *list = json_array();
-    bool ok = judge_trial(c, d, !same, list);
+    bool ok = judge_trial(c, n, !same, list);
     check_tally_trial(&c->tally, d, c->request->seeds[n], twice ? &same : NULL, list);
     tensors_release(&c->first);
     return ok;
@@ -184,7 +206,7 @@ static bool set_up(struct checker *c)
         .ptx = q->ptx, .ptx_len = q->ptx_len, .symbols = q->symbols, .registers = q->registers,
         .tensors = c->tensors.data,
         .thread_instructions = q->thread_instructions, .plan_ms = q->plan_ms,
-        .schedule = q->schedule, .trace = q->trace, .trace_kernel = q->trace_kernel,
+        .schedule = q->schedule, .threads = q->threads, .trace = q->trace, .trace_kernel = q->trace_kernel,
     };
     c->rig = rig_new(&spec, &f);
     if (c->rig)

@@ -7,7 +7,8 @@
  *   1. inputs are made from the trial's seed and outputs poisoned; scratch as the plan says;
  *   2. the plan runs; in the first trial a second time on the same input, outputs poisoned anew:
  *      work done only by the first launch shows, and other bits raise `nondeterministic`;
- *   3. only now the oracle runs, in a device of its own; its answer is dropped before the next;
+ *   3. only now the oracle runs, in a device of its own, or its answer is opened (check_ahead.h); it is dropped
+ *      before the next;
  *   4. every output is compared. The first trial that fails ends the check.
  *
  * Verdicts: the paper's rule decides PASSED or INCORRECT_NUMERICAL. A PASSED that fails the strict
@@ -24,6 +25,8 @@
 #include "evaluator/inputs.h"
 #include "evaluator/ptxvm/ptxvm.h"
 
+struct check_ahead;
+
 struct check_request {
     const struct problem *problem;
     const struct workload *workload;
@@ -38,9 +41,11 @@ struct check_request {
     struct seed seeds[LIMIT_DISTRIBUTIONS]; /* one per distribution of the problem */
     uint64_t thread_instructions;       /* budget of one run of the plan */
     int64_t plan_ms;                    /* processor time of one run of the plan */
-    uint64_t schedule;                  /* as in rig_spec, and so are the next two */
+    uint64_t schedule;                  /* as in rig_spec, and so are the next three */
+    int threads;
     const struct ptxvm_trace *trace;
     const char *trace_kernel;
+    struct check_ahead *ahead;          /* what check_ahead_make() made of it; NULL: nothing */
     void (*progress)(void *arg, size_t done, size_t total); /* trials; may be NULL */
     void *arg;
 };

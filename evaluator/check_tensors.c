@@ -90,6 +90,7 @@ static enum err run_launch(const struct check_request *request, const json_t *la
             .tensors = t->data,
             .thread_instructions = UINT64_MAX >> 1,
             .plan_ms = ORACLE_MS,
+            .threads = request->threads,
         };
         e = run_rig(&spec, f);
     } else {
@@ -101,13 +102,18 @@ static enum err run_launch(const struct check_request *request, const json_t *la
     return e;
 }
 
+enum err oracle_answer(const struct check_request *request, struct tensors *answer, struct fault *f)
+{
+    return run_launch(request, request->problem->oracle_launch, answer, f);
+}
+
 enum err oracle_run(const struct check_request *request, const struct tensors *from,
                     struct problem *as_oracle, struct tensors *answer, struct fault *f)
 {
     problem_as_oracle(request->problem, as_oracle);
     enum err e = tensors_init(answer, as_oracle, request->workload, from, f);
     if (e == ERR_NONE)
-        e = run_launch(request, request->problem->oracle_launch, answer, f);
+        e = oracle_answer(request, answer, f);
     return e;
 }
 

@@ -1,44 +1,28 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Spawning and watching one child. After fork() only async-signal-safe calls are made, so a caller
- * with threads is fine. Everything the child needs is laid out before. */
+// SPDX-License-Identifier: Apache-2.0
 #include "evaluator/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/util.h"
+#include "evaluator/child_spawn.h"
 
-enum { TICK_MS = 100, FIRST_FREE_FD = 16, READ_CHUNK = 64 * KIB, MAX_ARGUMENTS = 16 };
+enum { TICK_MS = 100, READ_CHUNK = 64 * KIB };
 
-/* All of the environment a child sees: where the installation and the compiler are. */
-static const char *const kept_variables[] = {"PTXBENCH_HOME", "PTXBENCH_BIN", "CUDA_HOME"};
-enum { KEPT = COUNT_OF(kept_variables) };
-
-struct launch {
-    char path[512];
-    char *argv[MAX_ARGUMENTS + 2];
-    char *envp[KEPT + 1];
-    char env_text[KEPT][512];
-    pid_t parent;
-    int in, out, log, error; /* the child's ends */
-};
-
-struct run {
-    const struct child_spec *spec;
-    struct child_result *result;
-    pid_t pid;
-    int pidfd, in, out, log; /* our ends; -1 when closed */
+struct child {
+    struct child_spec spec;
+    struct child_result *result; /* while it is waited for */
+    struct child_ends ends;      /* -1 when closed */
     struct frame_reader reader;
     struct buf input; /* frames still to write; `written` of them are gone */
     size_t written, received;
+    bool waited;  /* all input is in `input` */
     bool stopped; /* result->end is decided; the group is being killed */
 };
 
@@ -49,167 +33,54 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* ---- the child's side ---- */
-
-static void close_from(int first)
-{
-    if (syscall(SYS_close_range, first, ~0U, 0) == 0)
-        return;
-    for (int fd = first; fd < 4096; fd++)
-        close(fd);
-}
-
-static _Noreturn void die(int error_fd)
-{
-    int e = errno;
-    ssize_t ignored = write(error_fd, &e, sizeof e);
-    (void)ignored;
-    _exit(127);
-}
-
-/* A parent that ignores or blocks a signal must not hand that down: SIGPIPE and SIGTERM matter. */
-static void default_signals(void)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    for (int s = 1; s < 32; s++)
-        signal(s, SIG_DFL);
-}
-
-static _Noreturn void become(const struct launch *l)
-{
-    setsid();
-    default_signals();
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-        die(l->error);
-    if (getppid() != l->parent) /* it died before the line above */
-        _exit(127);
-    int error = fcntl(l->error, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-    int in = fcntl(l->in, F_DUPFD, FIRST_FREE_FD), out = fcntl(l->out, F_DUPFD, FIRST_FREE_FD);
-    int log = fcntl(l->log, F_DUPFD, FIRST_FREE_FD);
-    if (error < 0 || in < 0 || out < 0 || log < 0)
-        die(l->error);
-    if (dup2(in, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || dup2(out, CHILD_ANSWER_FD) < 0 ||
-        dup3(error, CHILD_ANSWER_FD + 1, O_CLOEXEC) < 0)
-        die(error);
-    close_from(CHILD_ANSWER_FD + 2);
-    execve(l->path, l->argv, l->envp);
-    die(CHILD_ANSWER_FD + 1);
-}
-
-/* ---- starting ---- */
-
-static enum err lay_out(struct launch *l, const struct child_spec *spec, struct fault *f)
-{
-    if (snprintf(l->path, sizeof l->path, "%s/%s", program_dir(), spec->program) >=
-        (int)sizeof l->path)
-        return fault_set(f, ERR_INTERNAL, "cannot start %s: path too long", spec->program);
-    l->argv[0] = l->path;
-    size_t n = 0;
-    for (; spec->arguments && spec->arguments[n]; n++) {
-        if (n == MAX_ARGUMENTS)
-            return fault_set(f, ERR_INTERNAL, "cannot start %s: too many arguments", spec->program);
-        l->argv[n + 1] =
-            (char *)(uintptr_t)spec->arguments[n]; /* execve wants char *, writes none */
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < KEPT; i++) {
-        const char *value = getenv(kept_variables[i]);
-        if (value && snprintf(l->env_text[kept], sizeof l->env_text[kept], "%s=%s",
-                              kept_variables[i], value) < (int)sizeof l->env_text[kept])
-            l->envp[kept] = l->env_text[kept], kept++;
-    }
-    l->parent = getpid();
-    return ERR_NONE;
-}
-
-static bool nonblocking(int fd)
-{
-    return fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
-}
-
-/* stdin is a socket pair, since only a socket can be written without raising SIGPIPE. */
-static enum err start(struct run *r, struct launch *l, struct fault *f)
-{
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, log[2] = {-1, -1}, error[2] = {-1, -1};
-    int why = 0;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0 || pipe2(out, O_CLOEXEC) != 0 ||
-        pipe2(log, O_CLOEXEC) != 0 || pipe2(error, O_CLOEXEC) != 0 || !nonblocking(in[1]) ||
-        !nonblocking(out[0]) || !nonblocking(log[0]))
-        why = errno;
-    if (!why) {
-        l->in = in[0], l->out = out[1], l->log = log[1], l->error = error[1];
-        r->pid = fork();
-        if (r->pid == 0)
-            become(l);
-        why = r->pid < 0 ? errno : 0;
-    }
-    close_fd(&in[0]), close_fd(&out[1]), close_fd(&log[1]), close_fd(&error[1]);
-    r->in = in[1], r->out = out[0], r->log = log[0];
-    if (!why && (r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0)) < 0)
-        why = errno;
-    int child_errno;
-    if (!why && read(error[0], &child_errno, sizeof child_errno) == sizeof child_errno)
-        why = child_errno;
-    close_fd(&error[0]);
-    if (!why)
-        return ERR_NONE;
-    if (r->pid > 0) {
-        kill(r->pid, SIGKILL);
-        waitpid(r->pid, NULL, 0);
-    }
-    return fault_set(f, ERR_INTERNAL, "cannot start %s: %s", r->spec->program, strerror(why));
-}
-
 /* ---- watching ---- */
 
-static void stop(struct run *r, enum child_end end)
+static void stop(struct child *r, enum child_end end)
 {
     if (r->stopped)
         return;
     r->stopped = true;
     r->result->end = end;
-    kill(-r->pid, SIGKILL);
-    kill(r->pid, SIGKILL); /* in case it had not yet made its own group */
+    kill(-r->ends.pid, SIGKILL);
+    kill(r->ends.pid, SIGKILL); /* in case it had not yet made its own group */
 }
 
-static void write_some(struct run *r)
+static void write_some(struct child *r)
 {
     while (r->written < r->input.len) {
         ssize_t n =
-            send(r->in, r->input.data + r->written, r->input.len - r->written, MSG_NOSIGNAL);
+            send(r->ends.in, r->input.data + r->written, r->input.len - r->written, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0) { /* it does not read on; how it ends says why */
-            close_fd(&r->in);
+            close_fd(&r->ends.in);
             return;
         }
         r->written += (size_t)n;
     }
-    if (!r->spec->hold_input)
-        close_fd(&r->in);
+    if (r->waited && !r->spec.hold_input)
+        close_fd(&r->ends.in);
 }
 
-static void take_frames(struct run *r, const char *bytes, size_t n)
+static void take_frames(struct child *r, const char *bytes, size_t n)
 {
     struct frame frame;
     r->received += n;
-    if (r->received > r->spec->output_max || frame_feed(&r->reader, bytes, n, NULL) != ERR_NONE) {
+    if (r->received > r->spec.output_max || frame_feed(&r->reader, bytes, n, NULL) != ERR_NONE) {
         stop(r, CHILD_BAD_OUTPUT);
         return;
     }
     while (!r->stopped && frame_next(&r->reader, &frame))
-        if (r->spec->on_frame && !r->spec->on_frame(&frame, r->spec->arg))
+        if (r->spec.on_frame && !r->spec.on_frame(&frame, r->spec.arg))
             stop(r, CHILD_BAD_OUTPUT);
 }
 
-static void take_log(struct run *r, const char *bytes, size_t n)
+static void take_log(struct child *r, const char *bytes, size_t n)
 {
     struct buf *log = &r->result->log;
-    size_t room = r->spec->log_max - log->len;
+    size_t room = r->spec.log_max - log->len;
     if (n > room) {
         r->result->log_cut = true;
         n = room;
@@ -218,7 +89,7 @@ static void take_log(struct run *r, const char *bytes, size_t n)
 }
 
 /* Reads what is there now; at most a few chunks, so that the deadline is looked at in between. */
-static void read_some(struct run *r, int *fd, void (*take)(struct run *, const char *, size_t))
+static void read_some(struct child *r, int *fd, void (*take)(struct child *, const char *, size_t))
 {
     char chunk[READ_CHUNK];
     for (int i = 0; *fd >= 0 && i < 16; i++) {
@@ -267,29 +138,28 @@ static int64_t group_resident_bytes(pid_t leader)
     return sum;
 }
 
-static void watch_limits(struct run *r, int64_t deadline)
+static void watch_limits(struct child *r, int64_t deadline)
 {
-    const struct child_spec *spec = r->spec;
+    const struct child_spec *spec = &r->spec;
     if (spec->tick && !spec->tick(spec->arg))
         stop(r, CHILD_CANCELLED);
     if (now_ms() >= deadline)
         stop(r, CHILD_TIMED_OUT);
-    if (spec->memory_bytes && !r->stopped && group_resident_bytes(r->pid) > spec->memory_bytes)
+    if (spec->memory_bytes && !r->stopped && group_resident_bytes(r->ends.pid) > spec->memory_bytes)
         stop(r, CHILD_OUT_OF_MEMORY);
 }
 
-static void watch(struct run *r)
+static void watch(struct child *r)
 {
-    const struct child_spec *spec = r->spec;
+    const struct child_spec *spec = &r->spec;
     int64_t begin = now_ms(), deadline = begin + spec->timeout_ms, next_tick = begin;
-    bool more_input = true;
     for (;;) {
-        more_input = more_input && r->in >= 0 && r->written < r->input.len;
+        bool more_input = r->ends.in >= 0 && r->written < r->input.len;
         struct pollfd fds[] = {
-            {.fd = r->pidfd, .events = POLLIN},
-            {.fd = r->out, .events = POLLIN},
-            {.fd = r->log, .events = POLLIN},
-            {.fd = more_input ? r->in : -1, .events = POLLOUT},
+            {.fd = r->ends.pidfd, .events = POLLIN},
+            {.fd = r->ends.out, .events = POLLIN},
+            {.fd = r->ends.log, .events = POLLIN},
+            {.fd = more_input ? r->ends.in : -1, .events = POLLOUT},
             {.fd = spec->wake_fd > 0 && !r->stopped ? spec->wake_fd : -1, .events = POLLIN},
         };
         if (poll(fds, COUNT_OF(fds), TICK_MS) < 0 && errno != EINTR)
@@ -297,9 +167,9 @@ static void watch(struct run *r)
         if (fds[3].revents)
             write_some(r);
         if (fds[1].revents)
-            read_some(r, &r->out, take_frames);
+            read_some(r, &r->ends.out, take_frames);
         if (fds[2].revents)
-            read_some(r, &r->log, take_log);
+            read_some(r, &r->ends.log, take_log);
         if (fds[0].revents)
             return;
         if (!r->stopped && (fds[4].revents || now_ms() >= next_tick || now_ms() >= deadline)) {
@@ -310,18 +180,18 @@ static void watch(struct run *r)
 }
 
 /* The leader is gone: end what it left behind, reap it, take what still lies in the pipes. */
-static void finish(struct run *r)
+static void finish(struct child *r)
 {
     int status = 0;
     struct rusage usage = {0};
-    kill(-r->pid, SIGKILL);
-    while (wait4(r->pid, &status, 0, &usage) < 0 && errno == EINTR)
+    kill(-r->ends.pid, SIGKILL);
+    while (wait4(r->ends.pid, &status, 0, &usage) < 0 && errno == EINTR)
         ;
-    for (size_t before = 0; r->out >= 0 && !r->stopped && before != r->received;) {
+    for (size_t before = 0; r->ends.out >= 0 && !r->stopped && before != r->received;) {
         before = r->received;
-        read_some(r, &r->out, take_frames);
+        read_some(r, &r->ends.out, take_frames);
     }
-    read_some(r, &r->log, take_log);
+    read_some(r, &r->ends.log, take_log);
     struct child_result *out = r->result;
     out->max_rss_bytes = (int64_t)usage.ru_maxrss * KIB;
     out->cpu_ms = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
@@ -331,32 +201,80 @@ static void finish(struct run *r)
     out->code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-enum err child_run(const struct child_spec *spec, struct child_result *out, struct fault *f)
+struct child *child_start(const struct child_spec *spec, struct fault *f)
 {
-    struct launch l = {0};
-    struct run r = {.spec = spec, .result = out, .pidfd = -1, .in = -1, .out = -1, .log = -1};
-    *out = (struct child_result){0};
-    buf_init(&out->log, spec->log_max);
-    frame_reader_init(&r.reader);
-    buf_init(&r.input, 4 * (size_t)LIMIT_FRAME);
-    int64_t begin = now_ms();
-    enum err e = lay_out(&l, spec, f);
+    struct child *r = calloc(1, sizeof *r);
+    if (!r) {
+        fault_set(f, ERR_NO_MEMORY, "cannot start %s: out of memory", spec->program);
+        return NULL;
+    }
+    *r = (struct child){.spec = *spec, .ends = {.pidfd = -1, .in = -1, .out = -1, .log = -1}};
+    frame_reader_init(&r->reader);
+    buf_init(&r->input, 4 * (size_t)LIMIT_FRAME);
+    enum err e = ERR_NONE;
     for (size_t i = 0; i < spec->input_count; i++)
-        frame_add(&r.input, spec->input[i].kind, spec->input[i].data, spec->input[i].len);
-    if (e == ERR_NONE && r.input.failed)
+        frame_add(&r->input, spec->input[i].kind, spec->input[i].data, spec->input[i].len);
+    if (r->input.failed)
         e = fault_set(f, ERR_NO_MEMORY, "cannot frame the input of %s", spec->program);
     if (e == ERR_NONE)
-        e = start(&r, &l, f);
+        e = child_spawn(spec, &r->ends, f);
     if (e == ERR_NONE) {
-        write_some(&r);
-        watch(&r);
-        finish(&r);
+        write_some(r);
+        return r;
     }
+    child_free(r);
+    return NULL;
+}
+
+bool child_add(struct child *r, enum frame_kind kind, const void *data, size_t len)
+{
+    frame_add(&r->input, kind, data, len);
+    return !r->input.failed;
+}
+
+void child_wait(struct child *r, struct child_result *out)
+{
+    int64_t begin = now_ms();
+    *out = (struct child_result){0};
+    buf_init(&out->log, r->spec.log_max);
+    r->result = out;
+    r->waited = true;
+    if (r->ends.in >= 0)
+        write_some(r);
+    watch(r);
+    finish(r);
+    r->ends.pid = 0;
     out->wall_ms = now_ms() - begin;
-    close_fd(&r.in), close_fd(&r.out), close_fd(&r.log), close_fd(&r.pidfd);
-    frame_reader_release(&r.reader);
-    buf_release(&r.input);
-    return e;
+}
+
+void child_free(struct child *r)
+{
+    if (!r)
+        return;
+    if (r->ends.pid > 0) {
+        kill(-r->ends.pid, SIGKILL);
+        kill(r->ends.pid, SIGKILL); /* in case it had not yet made its own group */
+        while (waitpid(r->ends.pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close_fd(&r->ends.in), close_fd(&r->ends.out), close_fd(&r->ends.log), close_fd(&r->ends.pidfd);
+    frame_reader_release(&r->reader);
+    buf_release(&r->input);
+    free(r);
+}
+
+enum err child_run(const struct child_spec *spec, struct child_result *out, struct fault *f)
+{
+    *out = (struct child_result){0};
+    int64_t begin = now_ms();
+    struct fault why = {0};
+    struct child *r = child_start(spec, &why);
+    if (!r)
+        return fault_set(f, why.code, "%s", why.detail);
+    child_wait(r, out);
+    child_free(r);
+    out->wall_ms = now_ms() - begin;
+    return ERR_NONE;
 }
 
 void child_result_release(struct child_result *r)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs one sibling program to its end: frames in on stdin, frames out on fd 3, everything it prints
- * (stdout and stderr) kept as capped text. The child gets an environment of path variables only, no
- * other descriptor, its own session, and dies when the thread that started it dies. Reading and
- * writing are interleaved, so neither side can block the other on a full pipe. */
+ * (stdout and stderr) kept as capped text. The child gets an environment of path variables only, and
+ * one that has its heap in huge pages, no other descriptor, its own session, and dies when the thread
+ * that started it dies. Reading and writing are interleaved, so neither side can block the other on a
+ * full pipe. */
 #ifndef EVALUATOR_CHILD_H
 #define EVALUATOR_CHILD_H
 
@@ -48,6 +49,8 @@ enum child_end {
     CHILD_CANCELLED,
 };
 
+struct child;
+
 struct child_result {
     enum child_end end;
     int code;
@@ -60,6 +63,17 @@ struct child_result {
  * is in `out`. Release `out` in any case. Safe from several threads at once. */
 enum err child_run(const struct child_spec *spec, struct child_result *out, struct fault *f);
 void child_result_release(struct child_result *r);
+
+/* The same in parts, on one thread: a child that starts with part of its input while the caller does
+ * something else. Nobody watches it until child_wait(), which takes it to its end: deadline, ceilings
+ * and callbacks begin there, and what does not fit into a pipe waits there. NULL with a fault: it was
+ * not started. What `spec` points to must stay until then. */
+struct child *child_start(const struct child_spec *spec, struct fault *f);
+/* More input. False: out of memory. */
+bool child_add(struct child *c, enum frame_kind kind, const void *data, size_t len);
+/* Release `out` in any case. */
+void child_wait(struct child *c, struct child_result *out);
+void child_free(struct child *c); /* kills what was not waited for; NULL is fine */
 
 /* One clause for logs and reports: "exited with status 3", "was killed by signal 9 (Killed)". */
 const char *child_describe(const struct child_result *r, char *out, size_t size);

@@ -15,6 +15,7 @@ static const struct device devices[] = {
     {
         .prefix = "cpu",
         .model = "ptxvm",
+        .begin = cpu_begin,
         .stages = {
             [STAGE_check] = {cpu_check, NULL},
             [STAGE_sanitize] = {NULL, "check already ran with every access and barrier checked"},

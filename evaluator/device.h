@@ -11,6 +11,9 @@
 struct device {
     const char *prefix; /* "cpu"; "cuda:" */
     const char *model;  /* for people, until a stage knows better: "ptxvm" */
+    /* What can go on while the submission is compiled, for its check; NULL: nothing. Says nothing when it
+     * fails: the check tries again. */
+    void (*begin)(struct evaluating *e);
     struct {
         stage_function *run;
         const char *missing; /* why there is no `run` */

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/submission.h"
@@ -34,14 +35,69 @@ static bool on_tick(void *arg)
     return !stages_cancelled(arg);
 }
 
-/* Draws the trials' seeds, now that nothing of the submission can change any more. */
-static void draw_seeds(struct check_request *check, json_t *report)
+struct cpu_checking {
+    struct buf oracle;
+    struct seed seeds[LIMIT_DISTRIBUTIONS];
+    struct runner *runner;
+};
+
+void cpu_checking_free(struct cpu_checking *c)
+{
+    if (!c)
+        return;
+    runner_free(c->runner);
+    buf_release(&c->oracle);
+    free(c);
+}
+
+static struct check_request check_request_of(const struct evaluating *e)
+{
+    const struct submission *s = e->request->submission;
+    int runs = (int)s->problem->distribution_count + TRIAL_RUNS + SPARE_RUNS;
+    return (struct check_request){
+        .problem = s->problem, .workload = s->workload, .arch = s->arch, .plan = s->plan,
+        .thread_instructions = e->limits.thread_instructions, .plan_ms = e->limits.check_ms / runs,
+    };
+}
+
+/* Draws the trials' seeds: nothing of the submission can change any more, and who compiles it does not see them. */
+static enum err start_runner(struct evaluating *e, struct fault *f)
+{
+    const struct submission *s = e->request->submission;
+    struct cpu_checking *c = calloc(1, sizeof(*c));
+    if (!c)
+        return fault_set(f, ERR_NO_MEMORY, "cannot check: out of memory");
+    struct runner_request request = {
+        .check = check_request_of(e), .launch = s->launch, .timeout_ms = e->limits.check_ms,
+        .memory_bytes = e->limits.memory_bytes, .progress = on_progress, .tick = on_tick, .arg = e,
+    };
+    buf_init(&c->oracle, LIMIT_PTX);
+    enum err error = read_oracle(s->problem, &c->oracle, f);
+    for (size_t i = 0; i < s->problem->distribution_count; i++)
+        request.check.seeds[i] = c->seeds[i] = seed_draw();
+    request.check.oracle_ptx = c->oracle.data;
+    request.check.oracle_ptx_len = c->oracle.len;
+    if (error == ERR_NONE && !(c->runner = runner_start(&request, f)))
+        error = f->code;
+    if (error == ERR_NONE)
+        e->checking = c;
+    else
+        cpu_checking_free(c);
+    return error;
+}
+
+void cpu_begin(struct evaluating *e)
+{
+    struct fault f = {0};
+    start_runner(e, &f);
+}
+
+static void tell_seeds(const struct cpu_checking *c, size_t count, json_t *report)
 {
     json_t *texts = json_array();
-    for (size_t i = 0; i < check->problem->distribution_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         char text[SEED_TEXT];
-        check->seeds[i] = seed_draw();
-        seed_text(check->seeds[i], text);
+        seed_text(c->seeds[i], text);
         json_array_append_new(texts, json_string(text));
     }
     json_object_set_new(report, "seeds", texts);
@@ -64,38 +120,25 @@ static void take(struct evaluating *e, const struct outcome *answer, struct stag
 
 void cpu_check(struct evaluating *e, struct stage_result *r)
 {
-    const struct submission *s = e->request->submission;
-    struct buf oracle;
     struct fault f = {0};
-    buf_init(&oracle, LIMIT_PTX);
-    if (read_oracle(s->problem, &oracle, &f) != ERR_NONE) {
+    if (!e->checking && start_runner(e, &f) != ERR_NONE) {
         r->verdict = VERDICT_INFRA_ERROR;
         memcpy(r->detail, f.detail, sizeof(r->detail));
-        buf_release(&oracle);
         return;
     }
-    int runs = (int)s->problem->distribution_count + TRIAL_RUNS + SPARE_RUNS;
+    const struct problem *problem = e->request->submission->problem;
     json_t *symbols = stages_symbols(&e->compiled), *registers = compile_registers(&e->compiled);
-    struct runner_request request = {
-        .check = {
-            .problem = s->problem, .workload = s->workload, .arch = s->arch, .plan = s->plan,
-            .symbols = symbols, .registers = registers, .assembled = e->compiled.cubin.len > 0,
-            .ptx = e->compiled.ptx.data, .ptx_len = e->compiled.ptx.len,
-            .oracle_ptx = oracle.data, .oracle_ptx_len = oracle.len,
-            .thread_instructions = e->limits.thread_instructions,
-            .plan_ms = e->limits.check_ms / runs,
-        },
-        .launch = s->launch, .timeout_ms = e->limits.check_ms,
-        .memory_bytes = e->limits.memory_bytes, .progress = on_progress, .tick = on_tick, .arg = e,
+    const struct check_request module = {
+        .symbols = symbols, .registers = registers, .assembled = e->compiled.cubin.len > 0,
+        .ptx = e->compiled.ptx.data, .ptx_len = e->compiled.ptx.len,
     };
-    draw_seeds(&request.check, e->out->report);
+    tell_seeds(e->checking, problem->distribution_count, e->out->report);
     struct outcome answer;
-    runner_run(&request, &answer);
+    runner_check(e->checking->runner, &module, &answer);
     take(e, &answer, r);
     outcome_release(&answer);
     json_decref(symbols);
     json_decref(registers);
-    buf_release(&oracle);
 }
 
 /* The executor counted every instruction of the very module that was checked: nothing is left to

@@ -5,6 +5,9 @@
 
 #include "evaluator/stages.h"
 
+/* Starts the runner, which needs the source's plan and no module to get ready. */
+void cpu_begin(struct evaluating *e);
+void cpu_checking_free(struct cpu_checking *c); /* NULL is fine */
 stage_function cpu_check;
 stage_function cpu_verify;
 

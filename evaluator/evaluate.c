@@ -7,6 +7,7 @@
 #include "core/submission.h"
 #include "core/util.h"
 #include "evaluator/device.h"
+#include "evaluator/device_cpu.h"
 #include "evaluator/keeper_line.h"
 #include "evaluator/sanitize.h"
 
@@ -65,6 +66,7 @@ enum err evaluate(const struct evaluation_request *request, const struct evaluat
     e.keeper = NULL;
     report_end(out->report, end.verdict, out->flags, end.detail, (now_s() - start) * 1e3);
     sanitize_free(e.sanitizing);
+    cpu_checking_free(e.checking);
     compile_result_release(&e.compiled);
     return ERR_NONE;
 }

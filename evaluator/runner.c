@@ -20,28 +20,37 @@ static json_t *request_json(const struct runner_request *r)
         seed_text(c->seeds[i], text);
         json_array_append_new(seeds, json_string(text));
     }
-    return json_pack("{s:s, s:s, s:s, s:O, s:O, s:O*, s:b, s:o, s:I, s:I, s:b}", "problem", c->problem->name,
-                     "workload", c->workload->name, "arch", c->arch->name, "launch", r->launch,
-                     "symbols", c->symbols, "registers", c->registers, "assembled", c->assembled, "seeds", seeds,
-                     "thread_instructions", (json_int_t)c->thread_instructions, "plan_ms",
+    return json_pack("{s:s, s:s, s:s, s:O, s:o, s:I, s:I, s:b}", "problem", c->problem->name,
+                     "workload", c->workload->name, "arch", c->arch->name, "launch", r->launch, "seeds",
+                     seeds, "thread_instructions", (json_int_t)c->thread_instructions, "plan_ms",
                      (json_int_t)c->plan_ms, "sanitize", r->sanitize);
 }
 
-struct asking {
-    const struct runner_request *request;
-    struct outcome *out;
+static char *module_text(const struct check_request *c)
+{
+    json_t *json = json_pack("{s:O, s:O*, s:b}", "symbols", c->symbols, "registers", c->registers,
+                             "assembled", c->assembled);
+    char *text = json ? json_canonical(json) : NULL;
+    json_decref(json);
+    return text;
+}
+
+struct runner {
+    struct runner_request request;
+    struct outcome *out; /* while it is waited for */
+    struct child *child;
 };
 
 static bool on_frame(const struct frame *frame, void *arg)
 {
-    struct asking *a = arg;
-    return outcome_take(a->out, frame, a->request->progress, a->request->arg);
+    struct runner *r = arg;
+    return outcome_take(r->out, frame, r->request.progress, r->request.arg);
 }
 
 static bool on_tick(void *arg)
 {
-    const struct asking *a = arg;
-    return !a->request->tick || a->request->tick(a->request->arg);
+    const struct runner *r = arg;
+    return !r->request.tick || r->request.tick(r->request.arg);
 }
 
 static void read_end(const struct child_result *child, struct outcome *out)
@@ -58,33 +67,69 @@ static void read_end(const struct child_result *child, struct outcome *out)
     }
 }
 
-void runner_run(const struct runner_request *request, struct outcome *out)
+struct runner *runner_start(const struct runner_request *request, struct fault *f)
 {
-    outcome_init(out);
+    struct runner *r = calloc(1, sizeof(*r));
     json_t *json = request_json(request);
     char *text = json ? json_canonical(json) : NULL;
     json_decref(json);
-    if (!text) {
-        outcome_give_up(out, VERDICT_INFRA_ERROR, "cannot ask the runner: out of memory");
-        return;
+    if (!r || !text) {
+        free(r);
+        free(text);
+        fault_set(f, ERR_NO_MEMORY, "cannot ask the runner: out of memory");
+        return NULL;
     }
+    r->request = *request;
     const struct check_request *c = &request->check;
     const struct child_input input[] = {{FRAME_REQUEST, text, strlen(text)},
-                                        {FRAME_PTX, c->ptx, c->ptx_len},
                                         {FRAME_PTX, c->oracle_ptx, c->oracle_ptx_len}};
-    struct asking asking = {request, out};
     struct child_spec spec = {
         .program = "ptxbench-runner", .input = input, .input_count = COUNT_OF(input),
         .timeout_ms = request->timeout_ms, .memory_bytes = request->memory_bytes,
         .output_max = LIMIT_REPORT + LIMIT_LOG + LIMIT_CAPTURE + 64 * KIB, .log_max = RUNNER_TEXT,
-        .on_frame = on_frame, .tick = on_tick, .wake_fd = -1, .arg = &asking,
+        .on_frame = on_frame, .tick = on_tick, .wake_fd = -1, .arg = r,
     };
-    struct child_result child;
-    struct fault f = {0};
-    if (child_run(&spec, &child, &f) == ERR_NONE)
-        read_end(&child, out);
-    else
-        outcome_give_up(out, VERDICT_INFRA_ERROR, f.detail);
-    child_result_release(&child);
+    r->child = child_start(&spec, f);
     free(text);
+    if (r->child)
+        return r;
+    free(r);
+    return NULL;
+}
+
+void runner_check(struct runner *r, const struct check_request *module, struct outcome *out)
+{
+    outcome_init(out);
+    char *text = module_text(module);
+    if (!text || !child_add(r->child, FRAME_REQUEST, text, strlen(text)) ||
+        !child_add(r->child, FRAME_PTX, module->ptx, module->ptx_len)) {
+        outcome_give_up(out, VERDICT_INFRA_ERROR, "cannot ask the runner: out of memory");
+    } else {
+        struct child_result child;
+        r->out = out;
+        child_wait(r->child, &child);
+        read_end(&child, out);
+        child_result_release(&child);
+    }
+    free(text);
+}
+
+void runner_free(struct runner *r)
+{
+    if (r)
+        child_free(r->child);
+    free(r);
+}
+
+void runner_run(const struct runner_request *request, struct outcome *out)
+{
+    struct fault f = {0};
+    struct runner *r = runner_start(request, &f);
+    if (r) {
+        runner_check(r, &request->check, out);
+    } else {
+        outcome_init(out);
+        outcome_give_up(out, VERDICT_INFRA_ERROR, f.detail);
+    }
+    runner_free(r);
 }

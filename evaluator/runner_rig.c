@@ -65,6 +65,7 @@ struct rig *rig_new(const struct rig_spec *spec, struct fault *f)
     rig->spec = *spec;
     buf_init(&rig->log, LIMIT_LOG);
     struct ptxvm_options options = {.seed = spec->schedule,
+                                    .threads = spec->threads,
                                     .num_sms = spec->arch->num_sms,
                                     .instruction_budget = spec->thread_instructions,
                                     .deadline_ms = spec->plan_ms,

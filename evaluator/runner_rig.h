@@ -25,7 +25,8 @@ struct rig_spec {
     uint64_t thread_instructions;    /* budget of one run of the plan */
     int64_t plan_ms;                 /* processor time of one run of the plan */
     /* For people who write kernels; zeros otherwise. */
-    uint64_t schedule;               /* seed: see ptxvm_options */
+    uint64_t schedule;               /* seed: see ptxvm_options, and there for the next, too */
+    int threads;
     const struct ptxvm_trace *trace; /* of `trace_kernel` (a kernel of the plan), in the first run */
     const char *trace_kernel;
     const uint64_t *sample;          /* clusters to run of each launch; NULL: all */

@@ -8,12 +8,13 @@
 #include "core/log.h"
 #include "core/submission.h"
 #include "core/util.h"
+#include "evaluator/check_ahead.h"
 #include "evaluator/sandbox.h"
 #include "evaluator/sanitize_run.h"
 
 struct serving {
     struct registry registry;
-    json_t *request;
+    json_t *request, *module;
     char *ptx, *oracle_ptx;
     struct plan *plan;
     struct check_request check;
@@ -30,19 +31,16 @@ static enum err read_frame(int fd, enum frame_kind want, char **data, size_t *le
     return e;
 }
 
-static enum err read_frames(struct serving *s, int fd, struct fault *f)
+/* A document and the text that goes with it. */
+static enum err read_frames(int fd, json_t **document, char **ptx, size_t *ptx_len, struct fault *f)
 {
     char *text = NULL;
     size_t len;
     enum err e = read_frame(fd, FRAME_REQUEST, &text, &len, f);
-    if (e == ERR_NONE && !(s->request = json_parse(text, len, f)))
+    if (e == ERR_NONE && !(*document = json_parse(text, len, f)))
         e = f->code;
     free(text);
-    if (e == ERR_NONE)
-        e = read_frame(fd, FRAME_PTX, &s->ptx, &s->check.ptx_len, f);
-    if (e == ERR_NONE)
-        e = read_frame(fd, FRAME_PTX, &s->oracle_ptx, &s->check.oracle_ptx_len, f);
-    return e;
+    return e == ERR_NONE ? read_frame(fd, FRAME_PTX, ptx, ptx_len, f) : e;
 }
 
 static enum err read_seeds(struct serving *s, const json_t *seeds, struct fault *f)
@@ -66,14 +64,11 @@ static void on_progress(void *arg, size_t done, size_t total)
 static enum err read_request(struct serving *s, struct fault *f)
 {
     const char *problem, *workload, *arch;
-    json_t *launch, *symbols, *registers = NULL, *seeds;
+    json_t *launch, *seeds;
     json_int_t instructions, plan_ms;
-    int assembled;
-    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s?o, s:b, s:o, s:I, s:I, s:b}", "problem",
-                    &problem, "workload", &workload, "arch", &arch, "launch", &launch, "symbols", &symbols,
-                    "registers", &registers,
-                    "assembled", &assembled, "seeds", &seeds, "thread_instructions", &instructions,
-                    "plan_ms", &plan_ms, "sanitize", &s->sanitize))
+    if (json_unpack(s->request, "{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:b}", "problem", &problem,
+                    "workload", &workload, "arch", &arch, "launch", &launch, "seeds", &seeds,
+                    "thread_instructions", &instructions, "plan_ms", &plan_ms, "sanitize", &s->sanitize))
         return fault_set(f, ERR_BAD_REQUEST, "cannot read the request: members are missing");
     struct check_request *c = &s->check;
     c->problem = problems_find(&s->registry.problems, problem);
@@ -91,16 +86,27 @@ static enum err read_request(struct serving *s, struct fault *f)
     if (!s->plan)
         return ERR_INVALID;
     c->plan = s->plan;
-    c->symbols = symbols;
-    c->registers = registers;
-    c->assembled = assembled;
-    c->ptx = s->ptx;
     c->oracle_ptx = s->oracle_ptx;
     c->thread_instructions = (uint64_t)instructions;
     c->plan_ms = plan_ms;
     c->progress = on_progress;
     c->arg = s;
     return read_seeds(s, seeds, f);
+}
+
+static enum err read_module(struct serving *s, struct fault *f)
+{
+    struct check_request *c = &s->check;
+    json_t *symbols, *registers = NULL;
+    int assembled;
+    if (json_unpack(s->module, "{s:o, s?o, s:b}", "symbols", &symbols, "registers", &registers, "assembled",
+                    &assembled))
+        return fault_set(f, ERR_BAD_REQUEST, "cannot read the module: members are missing");
+    c->symbols = symbols;
+    c->registers = registers;
+    c->assembled = assembled;
+    c->ptx = s->ptx;
+    return ERR_NONE;
 }
 
 static bool answer_sanitize(const struct serving *s)
@@ -136,13 +142,21 @@ int runner_serve(int in_fd, int out_fd)
     if (e == ERR_NONE) {
         e = sandbox_enter(&confine, &f); /* from here on no file, no network */
         if (e == ERR_NONE)
-            e = read_frames(&s, in_fd, &f);
+            e = read_frames(in_fd, &s.request, &s.oracle_ptx, &s.check.oracle_ptx_len, &f);
         if (e == ERR_NONE)
             e = read_request(&s, &f);
+        if (e == ERR_NONE && !s.sanitize)
+            s.check.ahead = check_ahead_make(&s.check);
+        if (e == ERR_NONE)
+            e = read_frames(in_fd, &s.module, &s.ptx, &s.check.ptx_len, &f);
+        if (e == ERR_NONE)
+            e = read_module(&s, &f);
         if (e == ERR_NONE && !(s.sanitize ? answer_sanitize(&s) : answer_check(&s)))
             e = fault_set(&f, ERR_IO, "cannot answer: the other side closed");
+        check_ahead_free(s.check.ahead);
         plan_free(s.plan);
         json_decref(s.request);
+        json_decref(s.module);
         free(s.ptx);
         free(s.oracle_ptx);
         registry_release(&s.registry);

@@ -127,6 +127,8 @@ void stages_run(struct evaluating *e, struct stage_result *end)
 {
     enum mode mode = e->request->submission->mode;
     *end = (struct stage_result){.verdict = VERDICT_PASSED};
+    if (mode >= rows[STAGE_check].from && e->device->begin)
+        e->device->begin(e);
     for (int s = 0; s < STAGE_COUNT; s++) {
         e->stage = (enum stage)s;
         stage_function *function = rows[s].run ? rows[s].run : e->device->stages[s].run;

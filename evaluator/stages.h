@@ -8,6 +8,7 @@
 #include "evaluator/evaluate.h"
 #include "evaluator/report.h"
 
+struct cpu_checking;
 struct device;
 struct keeper_line;
 struct sanitizing;
@@ -20,6 +21,7 @@ struct evaluating {
     struct evaluation_limits limits;  /* defaults filled in */
     struct compile_result compiled;   /* after compile */
     enum stage stage;                 /* running now */
+    struct cpu_checking *checking;    /* device cpu: from its begin on; owned */
     struct keeper_line *keeper;       /* device cuda: from check on; owned */
     struct sanitizing *sanitizing;    /* device cuda: in the background, from check on; owned */
     struct evaluation *out;

@@ -378,6 +378,43 @@ static void a_missing_program_is_an_error(void **state)
     child_result_release(&r);
 }
 
+/* Input that comes while the child already works, an answer that nobody reads until then, and one
+ * that is given up. */
+static void a_child_starts_before_all_its_input_is_there(void **state)
+{
+    (void)state;
+    struct taken t = {0};
+    buf_init(&t.last, MIB);
+    char *late = calloc(1, MIB / 2);
+    const struct child_input first[] = {{FRAME_PTX, "first", 5}};
+    struct child_spec spec = spec_of(PART("echo"));
+    spec.input = first, spec.input_count = 1, spec.on_frame = take, spec.arg = &t;
+    struct child *c = child_start(&spec, NULL);
+    assert_non_null(c);
+    assert_non_null(late);
+    usleep(50 * 1000);
+    assert_int_equal(t.frames, 0);
+    for (int i = 0; i < 4; i++)
+        assert_true(child_add(c, FRAME_SOURCE, late, MIB / 2));
+    struct child_result r;
+    child_wait(c, &r);
+    assert_int_equal(r.end, CHILD_EXITED);
+    assert_int_equal(r.code, 0);
+    assert_int_equal(t.frames, 5);
+    assert_int_equal(t.bytes, 5 + 2 * MIB);
+    assert_int_equal(t.last.len, MIB / 2);
+    child_result_release(&r);
+    child_free(c);
+    spec = spec_of(PART("sleep"));
+    int64_t begin = now_ms();
+    c = child_start(&spec, NULL);
+    assert_non_null(c);
+    child_free(c);
+    assert_true(now_ms() - begin < 10000);
+    buf_release(&t.last);
+    free(late);
+}
+
 int main(int argc, char **argv)
 {
     char path[512];
@@ -403,6 +440,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(dies_with_its_parent),
         cmocka_unit_test(held_stdin_stays_open),
         cmocka_unit_test(a_missing_program_is_an_error),
+        cmocka_unit_test(a_child_starts_before_all_its_input_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

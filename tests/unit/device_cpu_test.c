@@ -2,6 +2,7 @@
 /* What a launch plan can ask of the CPU device beyond one launch: scratch buffers of every kind,
  * offsets, structs by value, several launches, captures, the limits of time and work, and what is
  * not there yet. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -158,6 +160,20 @@ static void unsupported_is_our_failure(void **state)
     evaluation_release(&e);
 }
 
+/* The runner got ready beside the compiler: it goes, and what it was given is not told. */
+static void a_source_that_does_not_compile_leaves_no_runner(void **state)
+{
+    (void)state;
+    struct evaluation e;
+    run("/*ptxbench-launch {\"launches\": [{\"kernel\": \"k\", \"grid\": [1], \"block\": [32], "
+        "\"args\": [{\"tensor\": \"C\"}]}]} */\n__global__ void k(unsigned *C) { nonsense }\n",
+        NULL, (struct evaluation_limits){0}, &e);
+    expect(&e, VERDICT_COMPILE_ERROR, "nonsense");
+    assert_true(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    assert_int_equal(json_array_size(json_object_get(e.report, "seeds")), 0);
+    evaluation_release(&e);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -188,6 +204,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_do_what_the_plan_says),
+        cmocka_unit_test(a_source_that_does_not_compile_leaves_no_runner),
         cmocka_unit_test(a_made_buffer_is_sealed),
         cmocka_unit_test(budgets_end_a_loop),
         cmocka_unit_test(unsupported_is_our_failure),
