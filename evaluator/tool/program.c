@@ -205,6 +205,7 @@ struct rig_spec program_rig(const struct tool_program *p, const struct run_optio
         .thread_instructions = UINT64_MAX >> 1,
         .plan_ms = o->deadline_ms,
         .schedule = o->seed,
+        .threads = o->threads,
         .trace = p->trace.line ? &p->trace : NULL,
         .trace_kernel = p->trace_kernel,
     };

@@ -148,8 +148,7 @@ static void show_fault(FILE *out, const char *file, const json_t *f, const char 
     show_place(out, f, "thread", "thread");
     fprintf(out, "\n  %s\n", text_of(f, "detail"));
     if (json_object_get(f, "line"))
-        fprintf(out, "  %s:%" JSON_INTEGER_FORMAT "\n", ours ? file : from,
-                integer_of(f, "line"));
+        fprintf(out, "  %s:%" JSON_INTEGER_FORMAT "\n", ours ? file : from, integer_of(f, "line"));
     if (ours)
         show_line(out, source, integer_of(f, "line"));
     if (*text_of(f, "instruction"))

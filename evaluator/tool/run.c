@@ -48,6 +48,7 @@ static int check_whole(const struct tool_program *p, const struct run_options *o
         .thread_instructions = UINT64_MAX >> 1,
         .plan_ms = o->deadline_ms,
         .schedule = o->seed,
+        .threads = o->threads,
         .trace = p->trace.line ? &p->trace : NULL,
         .trace_kernel = p->trace_kernel,
     };
@@ -208,7 +209,8 @@ int tool_run(int argc, char **argv)
     bool compiled = report && p.compiled.verdict == VERDICT_PASSED;
     if (compiled && code == TOOL_OK) {
         code = o.ctas ? sample_run(&p, &o, report) : check_whole(&p, &o, report);
-        bool ended = !json_array_size(json_object_get(report, "faults")) && code != TOOL_CANNOT_TELL;
+        bool ended =
+            !json_array_size(json_object_get(report, "faults")) && code != TOOL_CANNOT_TELL;
         int agree = ended && o.schedules > 1 ? try_schedules(&p, &o, report) : TOOL_OK;
         code = code == TOOL_OK ? agree : code;
         show(&p, &o, report);

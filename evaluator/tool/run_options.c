@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evaluator/ptxvm/ptxvm.h"
+
 enum { TRACE_LINES = 10000, DEADLINE_S = 600, MAX_SCHEDULES = 1000, MAX_SAMPLE = 4096 };
 
 const char run_usage[] =
@@ -23,14 +25,20 @@ const char run_usage[] =
     "  --ctas N              only N random CTAs (or clusters) of the real grid, and what they "
     "wrote\n"
     "  --seed N              inputs, CTAs of --ctas, order of CTAs and warps (1)\n"
-    "  --schedules N         N orders of CTAs and warps: results must agree bit for bit\n"
+    "  --schedules N         N orders of CTAs and warps, seeds from --seed on: results must agree "
+    "bit for "
+    "bit\n"
+    "  --threads N           of the host that share the CTAs (all); 1 with --seed or --schedules: "
+    "then the "
+    "same\n"
+    "                        command gives the same answer and counts, for kernels that race, too\n"
     "  --deadline S          processor time of one run, seconds (600)\n"
     "  --json                one JSON object on stdout, the trace on stderr\n"
     "exit status: 0 right; 1 wrong; 2 bad command line; 3 cannot tell (no compiler here, CTAs of "
     "--ctas that\n"
     "wait for others, an instruction that is not executed yet)\n";
 
-enum { TRACE_LINES_OPTION = 'L' };
+enum { TRACE_LINES_OPTION = 'L', THREADS_OPTION = 'T' };
 
 static const struct option options[] = {
     {"problem", required_argument, NULL, 'p'},
@@ -43,6 +51,7 @@ static const struct option options[] = {
     {"ctas", required_argument, NULL, 'n'},
     {"seed", required_argument, NULL, 's'},
     {"schedules", required_argument, NULL, 'S'},
+    {"threads", required_argument, NULL, 'T'},
     {"deadline", required_argument, NULL, 'd'},
     {"json", no_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},
@@ -105,9 +114,15 @@ static bool read_option(struct run_options *o, int option, const char *value)
     case 'n':
         return read_number(value, 1, MAX_SAMPLE, &o->ctas);
     case 's':
+        o->repeatable = true;
         return read_number(value, 0, UINT64_MAX, &o->seed);
     case 'S':
         return read_number(value, 1, MAX_SCHEDULES, &o->schedules);
+    case THREADS_OPTION:
+        if (!read_number(value, 1, PTXVM_THREADS_MAX, &n))
+            return false;
+        o->threads = (int)n;
+        return true;
     case 'd':
         if (!read_number(value, 1, 1000000, &n))
             return false;
@@ -140,6 +155,8 @@ bool run_options_read(int argc, char **argv, struct run_options *out)
                 run_usage);
         return false;
     }
+    if (!out->threads && (out->repeatable || out->schedules > 1))
+        out->threads = 1;
     out->file = argv[optind];
     return true;
 }

@@ -10,11 +10,12 @@
 
 struct run_options {
     const char *file, *problem, *workload, *arch, *plan; /* NULL: the default */
-    bool count, json, help;
-    uint64_t seed;                        /* inputs, sampled CTAs, schedule */
-    uint64_t schedules;                   /* how many; at least 1 */
-    uint64_t ctas;                        /* sampled CTAs or clusters; 0: the whole grid */
-    int64_t deadline_ms;                  /* processor time of one run of the plan */
+    bool count, json, help, repeatable;
+    uint64_t seed;       /* inputs, sampled CTAs, schedule */
+    int threads;         /* of the host; 0: all. One where a result is to be repeated */
+    uint64_t schedules;  /* how many; at least 1 */
+    uint64_t ctas;       /* sampled CTAs or clusters; 0: the whole grid */
+    int64_t deadline_ms; /* processor time of one run of the plan */
     char trace_kernel[LIMIT_KERNEL_EXPR]; /* "": no trace */
     uint64_t trace_cta, trace_warp, trace_lines;
 };

@@ -91,6 +91,21 @@ plan race 200
 json "$KERNELS" --plan "$TMP/plan.json" --schedules 3
 is 'results that depend on the order differ between schedules' \
     "$CODE $(member '.schedules.run == 3 and (.schedules.differ | length) > 0')" '1 true'
+# repeat N ARGUMENTS…: how many different answers N runs of the same command give.
+repeat()
+{
+    n=$1
+    shift
+    for _ in $(seq "$n"); do
+        vm run "$KERNELS" --plan "$TMP/plan.json" "$@"
+        echo "$CODE"; cat "$TMP/out"
+        echo end
+    done | awk '{ text = text $0 "\n" } /^end$/ { if (!seen[text]++) n++; text = "" } END { print n + 0 }'
+}
+is 'the same command gives the same answer each time, though CTAs race' "$(repeat 20 --schedules 3)" 1
+is 'so does a seed alone' "$(repeat 20 --seed 5 --count)" 1
+vm run "$KERNELS" --plan "$TMP/plan.json" --threads 0
+is 'no thread at all is a wrong command line' "$CODE" 2
 
 # Traces.
 vm run "$EXAMPLE" --ctas 1 --workload small --trace gemm_naive,5,1 --trace-lines 12
