@@ -13,38 +13,7 @@ RETURNS SETOF cells LANGUAGE sql STABLE AS $$
        AND (p_condition IS NULL OR condition = p_condition)
 $$;
 
--- Per cell, limit T and prompt variant: what the turns 0 … T-1 come to. Reads only the rollup. Rows, because a
--- document of all cells takes longer to write and to read again than the counts take.
-CREATE OR REPLACE FUNCTION turn_correctness_rows(p_limits int[], p_origin text, p_model text,
-                                                 p_device_model text, p_problem text, p_workload text,
-                                                 p_condition text)
-RETURNS TABLE (cell bigint, origin text, model text, device_model text, problem text, workload text, condition text,
-               t int, variant int, of bigint, turns bigint, correct bigint, inst_true bigint, inst_unknown bigint,
-               best float8, best_inst float8, override bigint, override_source text)
-LANGUAGE plpgsql STABLE ROWS 1000 SET work_mem = '32MB' SET jit = off AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    WITH chosen AS MATERIALIZED (       -- put in order while they are few: comparing texts is what costs
-        SELECT *, row_number() OVER (ORDER BY problem, workload, device_model, origin DESC, model, condition) AS place
-          FROM cells_chosen(p_origin, p_model, p_device_model, p_problem, p_workload, p_condition)),
-    counted AS (
-        SELECT c.place, l.t, v.variant, v.trajectories, sum(b.turns)::bigint AS turns, sum(b.correct)::bigint AS correct,
-               sum(b.inst_true)::bigint AS inst_true, sum(b.inst_unknown)::bigint AS inst_unknown,
-               max(b.best) AS best, max(b.best_inst) AS best_inst
-          FROM chosen c
-          JOIN variant_counts v ON v.cell_id = c.id AND v.trajectories > 0
-         CROSS JOIN (SELECT DISTINCT x FROM unnest(p_limits) x) AS l(t)
-          LEFT JOIN turn_counts b ON b.cell_id = v.cell_id AND b.variant = v.variant AND b.n < l.t
-         GROUP BY c.place, l.t, v.variant, v.trajectories)
-    SELECT c.id, c.origin, c.model, c.device_model, c.problem, c.workload, nullif(c.condition, ''), k.t, k.variant,
-           k.trajectories::bigint * k.t, coalesce(k.turns, 0), coalesce(k.correct, 0), coalesce(k.inst_true, 0),
-           coalesce(k.inst_unknown, 0), k.best, k.best_inst, o.target_turns, o.source
-      FROM counted k
-      JOIN chosen c ON c.place = k.place
-      LEFT JOIN overrides o ON o.cell_id = c.id AND o.turn_limit = k.t
-     ORDER BY k.place, k.t, k.variant;
-END $$;
+DROP FUNCTION IF EXISTS turn_correctness_rows(int[], text, text, text, text, text, text); -- core/db/turn_correctness.c
 
 -- The step curves of Fast_p for up to p_most cells: per variant the sorted speedups of correct turns, all and
 -- those with target instructions. Over 20,000 turns of a cell they are 2,048 quantiles, `exact` is false, and
