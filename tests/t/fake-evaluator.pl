@@ -29,7 +29,15 @@ sub put {
 sub report { put($RESULT, qq({"schema":1,"verdict":"$_[0]","detail":"$_[1]","device_model":"ptxvm","epoch":1})) }
 
 get($REQUEST);
-my ($word, $argument) = split ' ', get($SOURCE);
+my ($word, $argument, @more) = split ' ', get($SOURCE), 5;
+
+# What a GPU would have said of it: //turn VERDICT SPEEDUP|- EXECUTED (true, false, null).
+sub turn {
+    my ($verdict, $speedup, $executed) = @_;
+    my $timed = $speedup eq '-' ? '' : qq(,"speedup":{"value":$speedup,"ci95":[$speedup,$speedup]},"candidate_us":10);
+    put($RESULT, qq({"schema":1,"verdict":"$verdict","detail":"as told","device_model":"ptxvm","epoch":1,)
+        . qq("target":{"executed":$executed,"tensor_share":null}$timed}));
+}
 my %act = (
     pass   => sub { put($PTX, '.version 8.0'); put($LOG, 'fine'); report('PASSED', '') },
     events => sub { put($EVENT, qq({"kind":"progress","done":$_,"total":$argument})) for 1 .. $argument; report('PASSED', '') },
@@ -43,6 +51,7 @@ my %act = (
     noise  => sub { print 'this is no frame at all' x 100 },
     empty  => sub { put($RESULT, '{}') },
     secret => sub { report('PASSED', join ' ', sort keys %ENV) },
+    '//turn' => sub { turn($argument, @more) },
     keeper => sub { # is descriptor 3 a connection to a keeper?
         my $there = open my $line, '+<&=', 3;
         report('PASSED', $there && -S $line ? 'connected' : 'not connected');
