@@ -48,7 +48,8 @@ enum err store_submission_create(struct db *db, const struct new_submission *s,
  * queued)
  *  "verdict","detail","flags":[…],"speedup":null|{"value","ci95"},"candidate_us","baseline":null|{…},
  *  "target":{"executed","tensor_share"},"thread_instructions","device_model","epoch","wall_ms",
- *  "finished_at","rank"}            (all null while the latest evaluation has no result)  */
+ *  "finished_at","rank"}            (all null while the latest evaluation has no result)
+ *  and "launch", the plan, and "turn": null, or {"run","trajectory","n"} of what a model wrote. */
 enum err store_submission_get(struct db *db, const char *id, int64_t viewer, json_t **out,
                               struct fault *f);
 /* Only {"id","state","rev"}: for long polls and ETags. */

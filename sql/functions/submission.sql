@@ -137,28 +137,36 @@ BEGIN
                    AND (h.priority, h.fair_seq, h.id) < (j.priority, j.fair_seq, j.id));
 END $$;
 
+-- The turn of a run that made a submission; NULL: a person did.
+CREATE OR REPLACE FUNCTION submission_turn_json(p_id uuid) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT jsonb_build_object('run', s.run_id, 'trajectory', s.trajectory, 'n', s.n)
+              FROM steps s WHERE s.submission_id = p_id);
+END $$;
+
 CREATE OR REPLACE FUNCTION submission_get(p_id uuid, p_viewer bigint) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE
     v submission_rows;
     v_position bigint;
     v_lane record;
-    v_launch json;
+    v_more jsonb;
 BEGIN
     SELECT x.* INTO v FROM submission_rows x
      WHERE x.id = p_id AND (SELECT may_see(s, p_viewer) FROM submissions s WHERE s.id = p_id);
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    v_launch := (SELECT s.request -> 'launch' FROM submissions s WHERE s.id = p_id);
+    v_more := jsonb_build_object('launch', (SELECT s.request -> 'launch' FROM submissions s WHERE s.id = p_id),
+                                 'turn', submission_turn_json(p_id));
     IF v.state = 'done' THEN
-        RETURN submission_json(v) || jsonb_build_object('launch', v_launch, 'position', NULL, 'eta_s', NULL, 'lane',
+        RETURN submission_json(v) || v_more || jsonb_build_object('position', NULL, 'eta_s', NULL, 'lane',
             jsonb_build_object('name', v.lane), 'rank', board_rank(p_id), 'hidden',
             submission_hidden_json(p_id));
     END IF;
     v_position := queue_position(v.evaluation_id);
     SELECT lane_workers(v.lane) AS workers, lane_seconds(v.lane) AS seconds INTO v_lane;
-    RETURN submission_json(v) || jsonb_build_object(
-        'launch', v_launch, 'position', v_position,
+    RETURN submission_json(v) || v_more || jsonb_build_object(
+        'position', v_position,
         'eta_s', CASE WHEN v_lane.workers > 0 THEN ceil(v_position * v_lane.seconds / v_lane.workers) END,
         'lane', jsonb_build_object('name', v.lane, 'healthy', v_lane.workers > 0, 'workers', v_lane.workers),
         'rank', NULL);

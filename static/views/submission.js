@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One submission: what came of it at a glance, live while it runs, then every number of its report.
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
-import { call, follow, useData } from '../api.js';
+import { call, follow } from '../api.js';
 import { deviceTitle, duration, number, problemTitle, share, shortId, times } from '../format.js';
 import { link, navigate, useTitle } from '../router.js';
 import { CopyLink, Facts, html, Loading, Notice, Select, targetWord, Verdict, When } from '../ui.js';
@@ -91,16 +91,13 @@ export default function Submission({ captures: [id] }) {
     <${Code} submission=${s} report=${report} source=${all.source} log=${all.log} />`;
 }
 
-// The label of a kernel that a run made says whose turn it is: "<name, or first 8 of its id> t<trajectory> n<turn>".
-// The run is looked for among the newest of its model; where several have that name nobody can tell.
+// Whose turn it is, if a model wrote it.
 function FromRun({ s }) {
-  const [, name, trajectory, n] = /^(.*) t(\d+) n(\d+)$/.exec(s.label || '') || [];
-  const runs = useData(name ? link('/v1/runs', { problem: s.problem, model: s.method, limit: 200 }) : null);
-  const fit = (runs.data?.items || []).filter((r) => (r.name || r.id.slice(0, 8)) === name);
-  if (fit.length !== 1) return null;
-  return html`<p>A model wrote it: <a href=${link(`/runs/${fit[0].id}/trajectories/${trajectory}`, {
-    turn: Number(n) + 1,
-  })}>turn ${Number(n) + 1} of t${trajectory}</a> in the run <a href=${`/runs/${fit[0].id}`}>${name}</a>.</p>`;
+  if (!s.turn) return null;
+  const { run, trajectory, n } = s.turn;
+  return html`<p>A model wrote it: <a href=${link(`/runs/${run}/trajectories/${trajectory}`, {
+    turn: n + 1,
+  })}>turn ${n + 1} of t${trajectory}</a> in the run <a href=${`/runs/${run}`}>${s.label}</a>.</p>`;
 }
 
 const boardOf = (s) =>

@@ -92,10 +92,10 @@ is 'each answer was paid once' "$(calls "$calm")" 'stored|6 '
 is 'usage and reasoning are kept' "$(sql "SELECT tokens_in, tokens_out, reasoning_tokens, usd,
     convert_from(b.data, 'UTF8') FROM llm_calls c JOIN blobs b ON b.sha256 = c.reasoning_sha WHERE run_id = '$calm'")" \
     '100|20|7||Hm.'
-is 'a submission has the run'"'"'s owner, the model as its method and the turn as its label' \
+is 'a submission has the run'"'"'s owner, the model as its method and the run as its label' \
     "$(sql "SELECT DISTINCT owner_id, mode, method, label FROM submissions
              WHERE id = (SELECT submission_id FROM steps WHERE run_id = '$calm' AND trajectory = 1 AND n = 1)")" \
-    '1|rank|replay-1|played t1 n1'
+    '1|rank|replay-1|played'
 like 'a plan error says where' "$(sql "SELECT feedback_text FROM steps WHERE run_id = '$calm' AND trajectory = 1 AND n = 0")" \
     'launches\[0\]\.grid'
 like 'and its errors are kept' "$(sql "SELECT errors FROM steps WHERE run_id = '$calm' AND trajectory = 1 AND n = 0")" '"path"'
