@@ -8,6 +8,6 @@
 . "$(dirname "$0")/../t/lib.sh"
 . "$(dirname "$0")/../t/provider-lib.sh"
 provider_start
-providers_file 300 60 long >"$TMP/providers.json"
+providers_of_fake 300 60 long >"$TMP/providers.json"
 "$BIN/bench_streams" "$TMP/providers.json" openai_chat-tls long "${1:-48}" || bail 'not all of it went well'
 T_DONE=1

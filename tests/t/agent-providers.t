@@ -84,7 +84,7 @@ ca   name     normal         broken   null -  none    none  none   certificate
 ca   stranger normal         broken   null -  none    none  none   certificate
 END
 # shellcheck disable=SC2046 # a list of models
-providers_file 300 200 $(awk '{ print $3 }' "$TMP/table" | sort -u) >"$TMP/providers.json"
+providers_of_fake 300 200 $(awk '{ print $3 }' "$TMP/table" | sort -u) >"$TMP/providers.json"
 jq '.providers[] |= (.timeout_s = 8 | .stall_s = 3)' "$TMP/providers.json" >"$TMP/short.json"
 cat >"$TMP/messages" <<'END'
 [{"role": "system", "content": "You write PTX."}, {"role": "user", "content": "First."},

@@ -46,9 +46,9 @@ port_of()
     sed -n "s/^$1 //p" "$TMP/ports"
 }
 
-# providers_file TIMEOUT_S STALL_S MODEL…: prints one with the providers FORMAT-PORT, such as anthropic-tls, each
+# providers_of_fake TIMEOUT_S STALL_S MODEL…: prints one with the providers FORMAT-PORT, such as anthropic-tls, each
 # with these models.
-providers_file()
+providers_of_fake()
 {
     pf_timeout=$1 pf_stall=$2
     shift 2
