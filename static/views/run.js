@@ -14,6 +14,12 @@ export default function Run({ captures: [id] }) {
   const r = answer.data;
   const live = R.useLive(r, answer.reload);
   useTitle(r && R.nameOf(r));
+  // Events come often; what they do not change is not drawn again.
+  const above = useMemo(() => r && html`<${Summary} run=${r} /><${Labels} run=${r} />`, [r]);
+  const below = useMemo(
+    () => r && html`<${Lines} run=${r} /><${Asked} run=${r} /><${Exports} run=${r} />`,
+    [r],
+  );
   if (!r && answer.error) return html`<h1>Run</h1><${Notice} error=${answer.error} />`;
   return html`<${Load} of=${answer}>${() => html`
     <div class="title"><h1>${R.nameOf(r)}</h1><${Actions} run=${r} reload=${answer.reload} /></div>
@@ -22,8 +28,7 @@ export default function Run({ captures: [id] }) {
     ${!live.connected && r.state === 'running' && html`<${R.LostLine} />`}
     ${r.state === 'running' && r.lane?.healthy === false && html`<${Notice} kind="wait"><p>No agent serves the provider
       “${r.provider}” at the moment; its calls wait for one.</p><//>`}
-    <${Summary} run=${r} /><${Labels} run=${r} /><${Grid} run=${r} now=${live.now} />
-    <${Lines} run=${r} /><${Asked} run=${r} /><${Exports} run=${r} />`}<//>`;
+    ${above}<${Grid} run=${r} now=${live.now} />${below}`}<//>`;
 }
 
 const many = (n, one, more) => `${n} ${n === 1 ? one : more}`;

@@ -49,22 +49,22 @@ function Actions({ run, of }) {
 
 // ---- the turns ----
 
-// What is in the address (?turn=3, counted from 1) is the turn that one is at.
+// What is in the address (?turn=3, counted from 1) is the turn that one is at. Keys read it there: a second one may
+// come before the first is drawn.
 function useTurn(ns) {
-  const [query, set] = useQuery();
-  const at = query.turn ? Number(query.turn) - 1 : null;
-  const go = (n) => set({ turn: n + 1 }, { replace: true });
+  const [query] = useQuery();
+  const turn = () => Number(new URLSearchParams(location.search).get('turn') || NaN) - 1;
   useEffect(() => {
     const keys = (e) => {
       if (e.altKey || e.ctrlKey || e.metaKey || e.target.closest('input, textarea, select')) return;
-      const i = ns.indexOf(at);
+      const i = ns.indexOf(turn());
       const to = e.key === 'j' ? ns[i + 1] : e.key === 'k' ? ns[i < 0 ? 0 : i - 1] : undefined;
-      if (to !== undefined) go(to);
+      if (to !== undefined) navigate(link(location.pathname, { turn: to + 1 }), { replace: true });
     };
     addEventListener('keydown', keys);
     return () => removeEventListener('keydown', keys);
-  }, [ns.join(), at]);
-  return at;
+  }, [ns.join()]);
+  return query.turn ? Number(query.turn) - 1 : null;
 }
 
 function Turns({ run, of, now, reload }) {
@@ -217,6 +217,8 @@ function Messages({ of, step: s }) {
 
 // ---- what the model wrote ----
 
+const placeOf = (s) => `turn ${s.n + 1}${s.try ? `, try ${s.try + 1}` : ''}`;
+
 function Answer({ step: s }) {
   const c = s.call;
   const [thought, answer] = useMemo(() => splitThought(c?.answer || ''), [c?.answer]);
@@ -233,14 +235,14 @@ function Answer({ step: s }) {
     <div class="answer">${parts.map((p, i) =>
       p.kind === 'text'
         ? html`<p class="prose">${p.text.trim()}</p>`
-        : html`<${Code} part=${p} kernel=${i === kernel} />`,
+        : html`<${Code} part=${p} kernel=${i === kernel} of=${placeOf(s)} />`,
     )}
       ${!parts.length && html`<p class="quiet">The answer is empty.</p>`}</div>`;
 }
 
 const lineCount = (n) => `${number(n)} ${n === 1 ? 'line' : 'lines'}`;
 
-function Code({ part, kernel }) {
+function Code({ part, kernel, of }) {
   const coloured = useMemo(() => (kernel ? lines(part.text, languageOf(part.text)) : null), [part.text, kernel]);
   const count = part.text.split('\n').length;
   if (!kernel) {
@@ -249,7 +251,7 @@ function Code({ part, kernel }) {
       </summary><pre tabindex="0">${part.text}</pre></details>`;
   }
   return html`<figure class="kernel"><figcaption>Kernel <span class="quiet">${lineCount(count)}</span></figcaption>
-    <div class="source" tabindex="0" role="region" aria-label="Kernel"><ol>${coloured.map(
+    <div class="source" tabindex="0" role="region" aria-label=${`Kernel of ${of}`}><ol>${coloured.map(
       (l, i) => html`<li><span
       class="n">${i + 1}</span><${Line} parts=${l} /></li>`,
     )}</ol></div></figure>`;
@@ -266,7 +268,7 @@ function Change({ step: s, before }) {
     ${
       open &&
       html`<${Difference} parts=${parts} texts=${[before, s.source]}
-      languages=${[languageOf(before), languageOf(s.source)]} name="What changed" />`
+      languages=${[languageOf(before), languageOf(s.source)]} name=${`What changed in ${placeOf(s)}`} />`
     }</details>`;
 }
 
