@@ -297,7 +297,7 @@ while [ -n "$next" ]; do
     pages="$pages $(json '[.items[].id] | join(" ")')"
     next=$(header link | sed -n 's/^<\(.*\)>; rel="next"$/\1/p')
 done
-is 'pages have every run once' "$(echo $pages)" "$all"
+is 'pages have every run once' "$pages" "$all"
 http GET /v1/openapi.json >/dev/null
 is 'the API describes its bodies' "$(json '.paths["/v1/runs"].post.requestBody.content["application/json"].schema.required | join(" ")')" 'problem arch provider model'
 ok 'the database is as it should be' "$BIN/ptxbench" fsck
