@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The job queue: one table, nine functions. A job's state is about the machinery ("did a worker deliver an
+-- The job queue: one table, ten functions. A job's state is about the machinery ("did a worker deliver an
 -- answer?"); what a change means to the thing that is worked on is told by job_changed. All clocks are
 -- the database's. Those that workers call are SECURITY DEFINER, see worker_role.sql. ROWS 1 lets the planner
 -- join the one row of a claim by index: it would guess 1,000 and read whole tables.
@@ -17,28 +17,36 @@ BEGIN
     END IF;
 END $$;
 
--- Enqueues. The tag is one past the owner's own backlog, but never behind the head of the queue, so an
--- owner with 1,000 waiting jobs delays another owner's first job by one job, and yesterday's use is
--- forgotten. NULL: this job already exists.
-CREATE OR REPLACE FUNCTION job_enqueue(p_kind text, p_subject bigint, p_lane text, p_owner bigint,
-                                       p_priority int DEFAULT 1, p_timeout_s int DEFAULT 120)
-RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    v_id bigint;
+-- Enqueues, in the order given. The tag is one past the owner's own backlog, but never behind the head of the queue,
+-- so an owner with 1,000 waiting jobs delays another owner's first job by one job, and yesterday's use is forgotten.
+-- Ids of those that are new.
+CREATE OR REPLACE FUNCTION job_enqueue_many(p_kind text, p_subjects bigint[], p_lane text, p_owner bigint,
+                                            p_priority int, p_timeout_s int)
+RETURNS SETOF bigint LANGUAGE plpgsql ROWS 1 AS $$
 BEGIN
+    RETURN QUERY
     INSERT INTO jobs (kind, subject_id, lane, owner_id, priority, timeout_s, max_attempts, fair_seq)
-    SELECT p_kind, p_subject, p_lane, p_owner, p_priority, p_timeout_s, CASE p_kind WHEN 'call' THEN 6 ELSE 3 END,
-           1 + greatest(0,
+    SELECT p_kind, s.subject, p_lane, p_owner, p_priority, p_timeout_s, CASE p_kind WHEN 'call' THEN 6 ELSE 3 END,
+           s.place + greatest(0,
                (SELECT max(fair_seq) FROM jobs
                  WHERE state = 'queued' AND lane = p_lane AND priority = p_priority AND owner_id = p_owner),
                (SELECT min(fair_seq) - 1 FROM jobs
                  WHERE state = 'queued' AND lane = p_lane AND priority = p_priority))
+      FROM unnest(p_subjects) WITH ORDINALITY AS s(subject, place)
+     ORDER BY s.place
     ON CONFLICT (kind, subject_id, lane) DO NOTHING
-    RETURNING id INTO v_id;
-    IF v_id IS NOT NULL THEN
+    RETURNING id;
+    IF FOUND THEN
         PERFORM pg_notify('job_queued', p_lane);    -- a hint only; duplicates in one transaction are merged
     END IF;
-    RETURN v_id;
+END $$;
+
+-- NULL: this job already exists.
+CREATE OR REPLACE FUNCTION job_enqueue(p_kind text, p_subject bigint, p_lane text, p_owner bigint,
+                                       p_priority int DEFAULT 1, p_timeout_s int DEFAULT 120)
+RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT x FROM job_enqueue_many(p_kind, ARRAY[p_subject], p_lane, p_owner, p_priority, p_timeout_s) x);
 END $$;
 
 -- Claims one job of one lane. MATERIALIZED is not decoration: LIMIT inside an IN (...) sub-select may

@@ -3,9 +3,9 @@
 -- and exported like any other and are in no cell.
 
 -- One call of a step. What it was sent is not told; only one with an answer can be stored.
-CREATE OR REPLACE FUNCTION import_call(s steps, r runs, p json) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION import_call(s steps, r runs, p jsonb) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    c llm_calls := json_populate_record(NULL::llm_calls, p);
+    c llm_calls := jsonb_populate_record(NULL::llm_calls, p);
     v_answer bytea := convert_to(p ->> 'answer', 'UTF8');
 BEGIN
     INSERT INTO llm_calls (run_id, trajectory, n, try, status, provider, model, agent, request_sha, answer_sha,
@@ -18,7 +18,7 @@ BEGIN
             CASE WHEN v_answer IS NOT NULL THEN blob_put('answer', v_answer) END,
             CASE WHEN p ->> 'reasoning' IS NOT NULL
                  THEN blob_put('reasoning', convert_to(p ->> 'reasoning', 'UTF8')) END,
-            CASE WHEN json_typeof(c.blocks) <> 'null' THEN c.blocks END, c.finish, c.tokens_in, c.cached,
+            nullif(p -> 'blocks', 'null')::json, c.finish, c.tokens_in, c.cached,
             c.cache_write, c.tokens_out, c.reasoning_tokens, c.usd, c.http_status, left(c.error, 500),
             coalesce(c.started_at, now()), coalesce(c.finished_at, c.started_at, now()))
     RETURNING id INTO c.id;
@@ -28,7 +28,7 @@ BEGIN
     RETURN c.id;
 END $$;
 
-CREATE OR REPLACE FUNCTION import_turn(s steps, p_variant int, p json, p_reasoning bigint) RETURNS void
+CREATE OR REPLACE FUNCTION import_turn(s steps, p_variant int, p jsonb, p_reasoning bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO turns (run_id, trajectory, n, try, counted, variant, label, prev_label, correct, inst, speedup,
@@ -40,23 +40,23 @@ BEGIN
             p_reasoning);
 END $$;
 
-CREATE OR REPLACE FUNCTION import_step(r runs, t trajectories, p json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION import_step(r runs, t trajectories, p jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     s steps;
-    v_call json := CASE WHEN json_typeof(p -> 'call') = 'object' THEN p -> 'call' END;
-    v_other json;
+    v_call jsonb := CASE WHEN jsonb_typeof(p -> 'call') = 'object' THEN p -> 'call' END;
+    v_other jsonb;
 BEGIN
     INSERT INTO steps (run_id, trajectory, n, try, state, extraction, source_sha, errors, feedback, feedback_text,
                        supervision, created_at, finished_at)
     VALUES (r.id, t.n, (p ->> 'n')::int, coalesce((p ->> 'try')::int, 0),
             CASE WHEN p ->> 'label' IS NOT NULL THEN 'done' ELSE 'left' END, p ->> 'extraction',
             CASE WHEN p ->> 'source' IS NOT NULL THEN blob_put('source', convert_to(p ->> 'source', 'UTF8')) END,
-            CASE WHEN json_typeof(p -> 'errors') <> 'null' THEN p -> 'errors' END,
-            CASE WHEN json_typeof(p -> 'feedback') <> 'null' THEN p -> 'feedback' END, p ->> 'feedback_text',
+            nullif(p -> 'errors', 'null')::json,
+            nullif(p -> 'feedback', 'null')::json, p ->> 'feedback_text',
             p ->> 'supervision', coalesce((p ->> 'created_at')::timestamptz, now()),
             coalesce((p ->> 'finished_at')::timestamptz, now()))
     RETURNING * INTO s;
-    FOR v_other IN SELECT x FROM json_array_elements(CASE json_typeof(p -> 'calls') WHEN 'array' THEN p -> 'calls'
+    FOR v_other IN SELECT x FROM jsonb_array_elements(CASE jsonb_typeof(p -> 'calls') WHEN 'array' THEN p -> 'calls'
                                                                                     ELSE '[]' END) x
                     WHERE x ->> 'id' IS DISTINCT FROM v_call ->> 'id'
     LOOP
@@ -70,14 +70,14 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION import_rows(p_id uuid, p_owner bigint, p json) RETURNS json LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION import_rows(p_id uuid, p_owner bigint, p jsonb) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     r runs;
     t trajectories;
-    p_run json := p -> 'run';
+    p_run jsonb := p -> 'run';
     x record;
 BEGIN
-    IF num_nulls(p_run ->> 'problem', p_run ->> 'model') > 0 OR json_array_length(p -> 'trajectories') = 0 THEN
+    IF num_nulls(p_run ->> 'problem', p_run ->> 'model') > 0 OR jsonb_array_length(p -> 'trajectories') = 0 THEN
         RAISE EXCEPTION 'it has no problem, no model or no trajectories' USING ERRCODE = 'data_exception';
     END IF;
     INSERT INTO runs (id, owner_id, origin, name, source, turns, problem, workload, arch, device, provider, model,
@@ -85,26 +85,26 @@ BEGIN
                       created_at, finished_at)
     VALUES (p_id, p_owner, 'local', coalesce(p_run ->> 'name', ''), coalesce(p_run ->> 'source', 'imported'),
             coalesce((p_run ->> 'turns')::int, (SELECT max((s ->> 'n')::int) + 1
-                FROM json_array_elements(p -> 'trajectories') y CROSS JOIN json_array_elements(y -> 'steps') s), 1),
+                FROM jsonb_array_elements(p -> 'trajectories') y CROSS JOIN jsonb_array_elements(y -> 'steps') s), 1),
             p_run ->> 'problem', p_run ->> 'workload', p_run ->> 'arch', p_run ->> 'device', p_run ->> 'provider',
             p_run ->> 'model', coalesce(p_run ->> 'condition', ''),
-            CASE WHEN json_typeof(p_run -> 'params') = 'object' THEN p_run -> 'params' END, p_run ->> 'history',
-            p_run ->> 'feedback', (p_run ->> 'per_variant')::int, (p_run ->> 'target_speedup')::float8,
+            nullif(p_run -> 'params', 'null')::json, p_run ->> 'history', p_run ->> 'feedback',
+            (p_run ->> 'per_variant')::int, (p_run ->> 'target_speedup')::float8,
             nullif((p_run #>> '{budget,tokens}')::bigint, 0), nullif((p_run #>> '{budget,usd}')::float8, 0),
             coalesce(p_run ->> 'visibility', 'public'), 'done',
             coalesce((p_run ->> 'created_at')::timestamptz, now()),
             coalesce((p_run ->> 'finished_at')::timestamptz, now()))
     RETURNING * INTO r;
-    PERFORM run_prompts_add(p_id, p -> 'prompts');
+    PERFORM run_prompts_add(p_id, (p -> 'prompts')::json);
     FOR x IN SELECT y AS document, place - 1 AS place
-               FROM json_array_elements(p -> 'trajectories') WITH ORDINALITY AS e(y, place)
+               FROM jsonb_array_elements(p -> 'trajectories') WITH ORDINALITY AS e(y, place)
     LOOP
         INSERT INTO trajectories (run_id, n, variant, left_out, state, reason, detail)
         VALUES (p_id, coalesce((x.document ->> 'trajectory')::int, x.place), (x.document ->> 'variant')::int,
                 'imported', 'done', x.document ->> 'reason', left(x.document ->> 'detail', 500))
         RETURNING * INTO t;
         PERFORM import_step(r, t, s.s)
-           FROM (SELECT s FROM json_array_elements(x.document -> 'steps') s
+           FROM (SELECT s FROM jsonb_array_elements(x.document -> 'steps') s
                   ORDER BY (s ->> 'n')::int, coalesce((s ->> 'try')::int, 0)) s;
     END LOOP;
     PERFORM run_touch(p_id, 'state', json_build_object('state', 'done', 'reason', NULL));
@@ -117,7 +117,7 @@ END $$;
 -- Raises PX422 for a document that is not what it should be.
 CREATE OR REPLACE FUNCTION run_import(p_id uuid, p_owner bigint, p json) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN import_rows(p_id, p_owner, p);
+    RETURN import_rows(p_id, p_owner, p::jsonb);
 EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
     RAISE EXCEPTION 'cannot import the run: %', SQLERRM USING ERRCODE = 'PX422';
 END $$;

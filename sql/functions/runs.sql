@@ -40,11 +40,13 @@ END $$;
 CREATE OR REPLACE FUNCTION run_create(p_id uuid, p_owner bigint, p json, p_open_limit int) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
+    d jsonb := p::jsonb;        -- json is read from its start for every member
     r runs;
     v_open bigint;
+    v_steps bigint[];
 BEGIN
-    IF num_nulls(p ->> 'problem', p ->> 'workload', p ->> 'arch', p ->> 'device', p ->> 'provider', p ->> 'model',
-                 p ->> 'history', p ->> 'feedback', p ->> 'turns', p ->> 'trajectories', p #>> '{prompts,0,system}') > 0
+    IF num_nulls(d ->> 'problem', d ->> 'workload', d ->> 'arch', d ->> 'device', d ->> 'provider', d ->> 'model',
+                 d ->> 'history', d ->> 'feedback', d ->> 'turns', d ->> 'trajectories', d #>> '{prompts,0,system}') > 0
     THEN
         RAISE EXCEPTION 'cannot begin the run: its document is not whole' USING ERRCODE = 'PX422';
     END IF;
@@ -56,19 +58,22 @@ BEGIN
     END IF;
     INSERT INTO runs (id, owner_id, origin, name, turns, problem, workload, arch, device, provider, model, condition,
                       params, history, feedback, per_variant, target, max_tokens, max_usd, visibility, state)
-    VALUES (p_id, p_owner, 'local', coalesce(p ->> 'name', ''), (p ->> 'turns')::int, p ->> 'problem',
-            p ->> 'workload', p ->> 'arch', p ->> 'device', p ->> 'provider', p ->> 'model',
-            coalesce(p ->> 'condition', ''), coalesce(p -> 'params', '{}'), p ->> 'history', p ->> 'feedback',
-            (p ->> 'trajectories')::int, (p ->> 'target_speedup')::float8,
-            nullif((p #>> '{budget,tokens}')::bigint, 0), nullif((p #>> '{budget,usd}')::float8, 0),
-            coalesce(p ->> 'visibility', 'public'), 'running')
+    VALUES (p_id, p_owner, 'local', coalesce(d ->> 'name', ''), (d ->> 'turns')::int, d ->> 'problem',
+            d ->> 'workload', d ->> 'arch', d ->> 'device', d ->> 'provider', d ->> 'model',
+            coalesce(d ->> 'condition', ''), coalesce(d -> 'params', '{}')::json, d ->> 'history', d ->> 'feedback',
+            (d ->> 'trajectories')::int, (d ->> 'target_speedup')::float8,
+            nullif((d #>> '{budget,tokens}')::bigint, 0), nullif((d #>> '{budget,usd}')::float8, 0),
+            coalesce(d ->> 'visibility', 'public'), 'running')
     RETURNING * INTO r;
     PERFORM run_prompts_add(p_id, p -> 'prompts');
     INSERT INTO trajectories (run_id, n, variant, left_out, state)
     SELECT p_id, (row_number() OVER (ORDER BY v.variant, k.k) - 1)::int, v.variant, 'still running', 'running'
       FROM run_prompts v CROSS JOIN generate_series(1, r.per_variant) AS k(k) WHERE v.run_id = p_id;
-    PERFORM step_add(r, t.n, 0, 0, NULL, NULL)
-       FROM (SELECT n FROM trajectories WHERE run_id = p_id ORDER BY n) t;
+    WITH first AS (
+        INSERT INTO steps (run_id, trajectory, n)
+        SELECT p_id, t.n, 0 FROM trajectories t WHERE t.run_id = p_id ORDER BY t.n RETURNING id)
+    SELECT array_agg(id ORDER BY id) INTO v_steps FROM first;
+    PERFORM steps_enqueue(r, v_steps, 'call');
     PERFORM run_touch(p_id, 'state', json_build_object('state', 'running', 'reason', NULL));
     RETURN run_rev(p_id, -1);
 END $$;

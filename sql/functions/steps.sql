@@ -21,9 +21,9 @@ BEGIN
     RETURN r;
 END $$;
 
-CREATE OR REPLACE FUNCTION step_enqueue(r runs, p_step bigint, p_kind text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION steps_enqueue(r runs, p_steps bigint[], p_kind text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM job_enqueue(p_kind, p_step, 'llm/' || r.provider, r.owner_id, 1, 3600);
+    PERFORM job_enqueue_many(p_kind, p_steps, 'llm/' || r.provider, r.owner_id, 1, 3600);
 END $$;
 
 -- The next step of a trajectory, which begins with a call; with p_call its answer is there already.
@@ -34,7 +34,7 @@ DECLARE
 BEGIN
     INSERT INTO steps (run_id, trajectory, n, try, call_id, supervision)
     VALUES (r.id, p_trajectory, p_n, p_try, p_call, p_supervision) RETURNING id INTO v_id;
-    PERFORM step_enqueue(r, v_id, 'call');
+    PERFORM steps_enqueue(r, ARRAY[v_id], 'call');
 END $$;
 
 -- The open step that a job works on, both locked; its id is null if the lease was lost or the step given up.
@@ -174,7 +174,7 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO r FROM runs WHERE id = s.run_id;
-    PERFORM step_enqueue(r, s.id, 'conclude');
+    PERFORM steps_enqueue(r, ARRAY[s.id], 'conclude');
     PERFORM run_touch(s.run_id, 'stage', json_build_object('trajectory', s.trajectory, 'n', s.n, 'submission',
                                                            p_submission, 'state', 'done', 'verdict', p_verdict));
 END $$;
