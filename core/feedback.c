@@ -8,6 +8,7 @@
 
 #include "core/limits.h"
 #include "core/text.h"
+#include "core/util.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -109,22 +110,40 @@ static void add_excerpt(json_t *list, const char *source, long n)
     buf_release(&b);
 }
 
-/* An excerpt for each line of the source that the log calls wrong: "kernel.cu(6): error: …". */
+/* How a line of the log says that a line of the source is wrong: name, number, word. */
+static const struct {
+    const char *name, *word;
+} complaints[] = {{"kernel.cu(", "): error"},
+                  {"kernel.cu(", "): ptxas; error"},
+                  {"kernel.ptx, line ", "; error"}};
+
+/* The line of the source that one line of the log calls wrong; 0: none. */
+static long complaint(const char *at, size_t len)
+{
+    for (size_t i = 0; i < COUNT_OF(complaints); i++) {
+        const char *name = memmem(at, len, complaints[i].name, strlen(complaints[i].name));
+        if (!name)
+            continue;
+        char *end;
+        long n = strtol(name + strlen(complaints[i].name), &end, 10);
+        if (n > 0 && end < at + len &&
+            !strncmp(end, complaints[i].word, strlen(complaints[i].word)))
+            return n;
+    }
+    return 0;
+}
+
 static json_t *excerpts(const char *log, const char *source)
 {
-    static const char name[] = "kernel.cu(", word[] = "): error";
     json_t *list = json_array();
     long before = 0;
-    for (const char *at = log; source && (at = strstr(at, name));) {
-        char *end;
-        long n = strtol(at + sizeof(name) - 1, &end, 10);
-        at = end;
-        if (strncmp(end, word, sizeof(word) - 1) != 0 || n == before || n < 1)
-            continue;
-        before = n;
-        add_excerpt(list, source, n);
-        if (json_array_size(list) >= FEEDBACK_ITEMS)
-            break;
+    for (const char *at = log; source && *at && json_array_size(list) < FEEDBACK_ITEMS;) {
+        size_t len = strcspn(at, "\n");
+        long n = complaint(at, len);
+        if (n && n != before)
+            add_excerpt(list, source, n);
+        before = n ? n : before;
+        at += len + (at[len] == '\n');
     }
     return list;
 }
@@ -197,13 +216,43 @@ static json_t *numbers(const json_t *check)
     return list;
 }
 
+/* "… in gemm, CTA (1,0,0), thread (3,0,0): ld.global.b16 %a16, [%pa]; (line 88 of the PTX, line 12
+ * of the source)" */
+static json_t *fault_text(const json_t *fault)
+{
+    static const char *const places[] = {"cta", "thread"}, *const words[] = {"CTA", "thread"};
+    struct buf b;
+    buf_init(&b, 4 * KIB);
+    buf_adds(&b, text_of(fault, "detail"));
+    if (*text_of(fault, "kernel"))
+        buf_addf(&b, " in %s", text_of(fault, "kernel"));
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        const json_t *at = json_object_get(fault, places[i]);
+        if (json_array_size(at) == 3)
+            buf_addf(&b, ", %s (%lld,%lld,%lld)", words[i],
+                     (long long)json_integer_value(json_array_get(at, 0)),
+                     (long long)json_integer_value(json_array_get(at, 1)),
+                     (long long)json_integer_value(json_array_get(at, 2)));
+    }
+    json_int_t ptx = json_integer_value(json_object_get(fault, "ptx_line"));
+    json_int_t line = json_integer_value(json_object_get(fault, "line"));
+    if (*text_of(fault, "instruction"))
+        buf_addf(&b, ": %s", text_of(fault, "instruction"));
+    if (line || ptx)
+        buf_addf(&b, " (line %lld of the %s)", (long long)(line ? line : ptx),
+                 line ? "source" : "PTX");
+    json_t *text = foreign(b.data ? b.data : "", LIMIT_DETAIL);
+    buf_release(&b);
+    return text;
+}
+
 static json_t *faults(const json_t *report)
 {
     json_t *list = json_array();
     const json_t *fault;
     size_t i;
     json_array_foreach(json_object_get(report, "faults"), i, fault) if (i < FEEDBACK_ITEMS)
-        json_array_append_new(list, foreign(text_of(fault, "detail"), LIMIT_DETAIL));
+        json_array_append_new(list, fault_text(fault));
     return list;
 }
 

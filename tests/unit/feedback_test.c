@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/feedback.h"
+#include "core/util.h"
 #include "core/limits.h"
 
 static json_t *json(const char *text)
@@ -148,24 +149,44 @@ static void a_compile_error_shows_the_source(void **state)
 
 static void a_wrong_answer_says_where(void **state)
 {
-    json_t *report =
-        json("{\"verdict\": \"INCORRECT_NUMERICAL\", \"detail\": \"C is wrong\", \"check\": "
-             "{\"trials\": ["
-             "{\"distribution\": \"normal\", \"tensors\": [{\"name\": \"C\", \"max_abs\": null, "
-             "\"bad\": 7,"
-             " \"elements\": 64, \"first_bad\": {\"index\": [0, 3], \"got\": null, \"want\": 2.5},"
-             " \"hints\": [\"the output is transposed\"]}]}]}, \"faults\": [{\"detail\": \"read 16 "
-             "bytes past "
-             "A\"}]}");
+    json_t *report = json(
+        "{\"verdict\": \"INCORRECT_NUMERICAL\", \"detail\": \"C is wrong\", \"check\": "
+        "{\"trials\": ["
+        "{\"distribution\": \"normal\", \"tensors\": [{\"name\": \"C\", \"max_abs\": null, "
+        "\"bad\": 7,"
+        " \"elements\": 64, \"first_bad\": {\"index\": [0, 3], \"got\": null, \"want\": 2.5},"
+        " \"hints\": [\"the output is transposed\"]}]}]}, \"faults\": [{\"detail\": \"read 16 "
+        "bytes past "
+        "A\", \"kernel\": \"gemm\", \"cta\": [1, 0, 0], \"thread\": [3, 2, 0], \"ptx_line\": 88, "
+        "\"instruction\": \"ld.global.b16 %a, [%p];\"}]}");
     (void)state;
     char *text = render(feedback_of_report(&third, report, NULL, NULL), FEEDBACK_FULL);
     contains(
         text,
         "- C on normal inputs: no element is finite; 7 of 64 elements are wrong, first at [0,3]: "
         "got null, expected 2.5; the output is transposed\n");
-    contains(text, "Faults:\n- read 16 bytes past A\n");
+    contains(text, "Faults:\n- read 16 bytes past A in gemm, CTA (1,0,0), thread (3,2,0): "
+                   "ld.global.b16 %a, [%p]; "
+                   "(line 88 of the PTX)\n");
     free(text);
     json_decref(report);
+}
+
+static void an_assembler_error_shows_it_too(void **state)
+{
+    static const char *const logs[] = {
+        "ptxas kernel.ptx, line 4; error   : Unknown modifier '.f33'\nptxas fatal   : aborted\n",
+        "kernel.cu(4): ptxas; error   : Arguments mismatch for instruction 'mov'\n"};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(logs); i++) {
+        json_t *report = json("{\"verdict\": \"COMPILE_ERROR\", \"detail\": \"line 4\"}");
+        char *text =
+            render(feedback_of_report(&third, report, logs[i], "one\ntwo\nthree\nfour\nfive\n"),
+                   FEEDBACK_FULL);
+        contains(text, "     3  three\n>    4  four\n     5  five\n");
+        free(text);
+        json_decref(report);
+    }
 }
 
 static void what_never_ran_says_why(void **state)
@@ -244,6 +265,7 @@ int main(void)
         cmocka_unit_test(the_target_is_reached_at_its_number),
         cmocka_unit_test(a_compile_error_shows_the_source),
         cmocka_unit_test(a_wrong_answer_says_where),
+        cmocka_unit_test(an_assembler_error_shows_it_too),
         cmocka_unit_test(what_never_ran_says_why),
         cmocka_unit_test(foreign_text_stays_text_and_small),
         cmocka_unit_test(too_much_is_cut_and_said_so),
