@@ -52,7 +52,9 @@ static const char usage[] =
     "  --arg @NAME | TYPE:VALUE    next parameter; TYPE: u32 i32 u64 i64 f32 f64\n"
     "  --dump NAME:TYPE:COUNT  print elements of a buffer afterwards\n"
     "  --count                 print dynamic instruction counts as JSON\n"
-    "  --seed N  --threads N  --budget N  --deadline MS\n";
+    "  --seed N  --threads N  --budget N  --deadline MS; a seed alone means one thread of the "
+    "host, so that\n"
+    "                          kernels that race give the same answer each time\n";
 
 static int wrong(const char *what, const char *value)
 {
@@ -136,6 +138,7 @@ static bool read_option(struct arguments *a, int option, const char *value)
         return true;
     case 'S':
         a->options.seed = n;
+        a->options.threads = a->options.threads ? a->options.threads : 1; /* so that it repeats */
         return true;
     case 't':
         a->options.threads = (int)n;

@@ -10,7 +10,8 @@
 
 struct run_options {
     const char *file, *problem, *workload, *arch, *plan; /* NULL: the default */
-    bool count, json, help, repeatable;
+    bool count, json, help;
+    bool repeatable;     /* --seed was given */
     uint64_t seed;       /* inputs, sampled CTAs, schedule */
     int threads;         /* of the host; 0: all. One where a result is to be repeated */
     uint64_t schedules;  /* how many; at least 1 */

@@ -121,4 +121,9 @@ is 'a kernel that is not launched cannot be traced' "$CODE" 2
 # Its CTAs race: with one thread of the host the last one wins, with two it depends on the host.
 vm launch "$KERNELS" --threads 1 --entry race --grid 3 --block 4 --buffer c=64 --buffer s=4 --arg @c --arg @s --dump c:u8:5
 is 'a kernel runs with buffers given by hand' "$CODE $(cat "$TMP/out")" '0 c: 2 0 2 0 2'
+for _ in 1 2 3 4 5 6 7 8; do
+    vm launch "$KERNELS" --seed 4 --entry race --grid 300 --block 32 --buffer c=64 --buffer s=4 --arg @c --arg @s --dump c:u8:2
+    cat "$TMP/out"
+done | sort -u > "$TMP/all"
+is 'and by a seed always in the same order' "$(wc -l < "$TMP/all")" 1
 done_testing
