@@ -63,10 +63,10 @@ static enum err store(struct hand *h, struct fault *f)
     return after_store(h, f);
 }
 
-/* Takes over what came: the texts and what must go back with them. */
+/* Takes over what came beside the texts, which h->answer and h->reasoning have. */
 static void keep_answer(struct hand *h, const struct llm_answer *a, enum talk_end end)
 {
-    bool some = a->text.len || a->reasoning.len;
+    bool some = h->answer.len || h->reasoning.len;
     const struct llm_usage *u = &a->usage;
     h->ended = end;
     h->blocks = a->blocks ? json_dumps(a->blocks, JSON_COMPACT) : NULL;
