@@ -117,7 +117,7 @@ void grid_apply(json_t *run, const char *kind, const json_t *data)
     } else if (strcmp(kind, "feedback") == 0) {
         on_feedback(run, row, data);
     } else if (strcmp(kind, "trajectory") == 0) {
-        COPY(row, data, "state", "reason");
+        COPY(row, data, "state", "reason", "detail");
         json_object_set_new(row, "at", json_null());
     }
 }
@@ -134,7 +134,8 @@ void grid_event_line(struct buf *out, const char *kind, const json_t *data)
                  {" ", "finish"},
                  {" tokens ", "tokens_out"},
                  {" usd ", "usd"},
-                 {" submission ", "submission"}};
+                 {" submission ", "submission"},
+                 {": ", "detail"}};
     size_t begin = out->len;
     const json_t *trajectory = json_object_get(data, "trajectory"), *n = json_object_get(data, "n");
     if (trajectory)

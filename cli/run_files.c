@@ -82,14 +82,34 @@ int run_export(int argc, char **argv)
     return e ? cli_failed(u.command, &f) : CLI_OK;
 }
 
+/* What a file from elsewhere may not tell goes into the query, by the names of the options. */
+static void import_path(struct buf *path, const struct usage *u, const char *const *values)
+{
+    buf_adds(path, "/v1/runs/import");
+    for (size_t i = RUN_ROW_COUNT; i < u->count; i++)
+        path_query(path, u->rows[i].name, values[i]);
+}
+
 int run_import(int argc, char **argv)
 {
-    static const struct option_row rows[] = {RUN_ROWS};
+    static const struct option_row rows[] = {
+        RUN_ROWS,
+        {"problem", 'p', "NAME", NULL, "what the kernels compute"},
+        {"workload", 'w', "NAME", NULL, "its size; the problem's own default otherwise"},
+        {"arch", 'a', "NAME", NULL, "for which architecture they are"},
+        {"device", 'd', "NAME", NULL, "where they ran"},
+        {"model", 'm', "NAME", NULL, "who wrote them"},
+        {"condition", 0, "TEXT", NULL, "what was done differently"},
+        {"name", 0, "TEXT", NULL, "what the run is called"},
+        {"visibility", 0, "WORD", NULL, "public or private; private needs a token"},
+    };
     static const struct usage u = {"run import",
                                    "FILE",
                                    "Takes a run from elsewhere in (- for standard input): JSON "
-                                   "lines or one document, as export writes\n"
-                                   "them. Its kernels are not evaluated again.",
+                                   "lines or one document, as export\n"
+                                   "writes them or another agent in the layout of mini-swe-agent "
+                                   "1.1. Options say what such a file\n"
+                                   "does not tell. Its kernels are not evaluated again.",
                                    rows,
                                    COUNT_OF(rows),
                                    1,
@@ -98,19 +118,23 @@ int run_import(int argc, char **argv)
     const char *values[COUNT_OF(rows)];
     struct client c = {0};
     struct fault f = {0};
-    struct buf b;
+    struct buf b, path;
     json_t *answer = NULL;
     int code, operand = options_read(&u, argc, argv, values, &code);
     if (operand < 0)
         return code;
     buf_init(&b, LIMIT_PTX);
+    buf_init(&path, 4 * KIB);
+    import_path(&path, &u, values);
     enum err e = read_file(strcmp(argv[operand], "-") == 0 ? "/dev/stdin" : argv[operand], &b, &f);
+    if (!e && path.failed)
+        e = fault_set(&f, ERR_BAD_PARAMETER, "the names are too long");
     if (!e)
         e = client_open(&c, values, &f);
     if (!e)
         e = client_json(&c,
                         &(struct request){.method = "POST",
-                                          .path = "/v1/runs/import",
+                                          .path = path.data,
                                           .content_type = "application/x-ndjson",
                                           .body = b.data,
                                           .body_len = b.len,
@@ -125,6 +149,7 @@ int run_import(int argc, char **argv)
                    3);
     json_decref(answer);
     buf_release(&b);
+    buf_release(&path);
     client_release(&c);
     return e ? cli_failed(u.command, &f) : CLI_OK;
 }

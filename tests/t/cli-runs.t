@@ -151,7 +151,7 @@ events()
     event 11 submitted "{\"trajectory\":1,\"n\":2,\"submission\":\"$SUBMISSION\"}"
     event 12 stage "{\"trajectory\":1,\"n\":2,\"stage\":\"compile\",\"state\":\"started\"}"
     event 13 feedback '{"trajectory":1,"n":2,"try":0,"counted":true,"label":"correct","correct":true,"inst":true,"speedup":0.9}'
-    event 14 trajectory '{"trajectory":1,"state":"done","reason":"turns"}'
+    event 14 trajectory '{"trajectory":1,"state":"done","reason":"turns","detail":"no turn is left"}'
     event 15 nonsense '[1]'
 }
 
@@ -176,7 +176,7 @@ like 'every event was a line: what was called' "$(cat "$TMP/out")" '^t1 n2 turn$
 like 'what was answered' "$(cat "$TMP/out")" '^t1 n2 answer stop tokens 1000 usd 0\.5$'
 like 'what was submitted' "$(cat "$TMP/out")" "^t1 n2 submitted submission $SUBMISSION\$"
 like 'what came of it' "$(cat "$TMP/out")" '^t1 n2 feedback correct 0\.9$'
-like 'and how the trajectory ended' "$(cat "$TMP/out")" '^t1 trajectory done turns$'
+like 'and how the trajectory ended' "$(cat "$TMP/out")" '^t1 trajectory done turns: no turn is left$'
 unlike 'but not every few tokens' "$(cat "$TMP/out")" 'tokens 1200|^t1 n2 tokens'
 like 'behind them the run' "$(cat "$TMP/out")" "^done  $ID"
 unlike 'without a single control character' "$(cat "$TMP/out")" "$(printf '\033')"
@@ -270,4 +270,6 @@ answers POST /v1/runs/import 201 "{\"id\":\"$ID\",\"trajectories\":2,\"turns\":5
 exits 'a run can be imported' 0 "$CLI" run import "$TMP/lines"
 like 'and what came of it is printed' "$(cat "$TMP/out")" "$ID trajectories 2 turns 5"
 is 'its bytes were sent as they are' "$(tail -n 3 "$TMP/fake/log")" "POST /v1/runs/import $(cat "$TMP/lines")"
+exits 'with what another agent does not tell' 0 "$CLI" run import -p gemm -a sm_90a --model 'm 2' "$TMP/lines"
+like 'in the query' "$(cat "$TMP/fake/log")" '^POST /v1/runs/import\?problem=gemm&arch=sm_90a&model=m%202 '
 done_testing
