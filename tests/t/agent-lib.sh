@@ -52,6 +52,7 @@ agent_kernel_real()
 }
 
 # agent_answer LETTER KERNEL-COMMAND…: one answer of a model, on stdout. The fences differ: all of them are read.
+# shellcheck disable=SC2016 # fences, not commands
 agent_answer()
 {
     aa_letter=$1

@@ -4,8 +4,8 @@
 # random. Nothing may be lost, doubled or paid twice: the end states are the same. CHAOS_SEED repeats an order.
 . "$(dirname "$0")/../t/lib.sh"
 T_DIR=$ROOT/tests/t
-. "$T_DIR/worker-lib.sh"
-. "$T_DIR/agent-lib.sh"
+. "$(dirname "$0")/../t/worker-lib.sh"
+. "$(dirname "$0")/../t/agent-lib.sh"
 KILLS=${CHAOS_KILLS:-30} SEED=${CHAOS_SEED:-1}
 
 # kernel TRAJECTORY N LETTER

@@ -5,7 +5,7 @@
 # nothing is timed on cpu, so Fast_p is zero everywhere.
 . "$(dirname "$0")/../t/lib.sh"
 T_DIR=$ROOT/tests/t
-. "$T_DIR/agent-lib.sh"
+. "$(dirname "$0")/../t/agent-lib.sh"
 
 db_start
 server_start
