@@ -95,9 +95,10 @@ export default function Submission({ captures: [id] }) {
 function FromRun({ s }) {
   if (!s.turn) return null;
   const { run, trajectory, n } = s.turn;
+  const name = s.label?.replace(/ t\d+ n\d+$/, '') || shortId(run);
   return html`<p>A model wrote it: <a href=${link(`/runs/${run}/trajectories/${trajectory}`, {
     turn: n + 1,
-  })}>turn ${n + 1} of t${trajectory}</a> in the run <a href=${`/runs/${run}`}>${s.label}</a>.</p>`;
+  })}>turn ${n + 1} of t${trajectory}</a> in the run <a href=${`/runs/${run}`}>${name}</a>.</p>`;
 }
 
 const boardOf = (s) =>
