@@ -53,6 +53,8 @@ static void advance_hands(struct agent *a)
             at = &h->sibling;
             continue;
         }
+        if (h->delay_ms > 0 && now_ms() + h->delay_ms < a->claim_due)
+            a->claim_due = now_ms() + h->delay_ms; /* nobody tells when it is over */
         *at = h->sibling;
         hand_free(h);
         a->hinted = true; /* there is room, and perhaps a next step */
@@ -91,7 +93,7 @@ static void outage(struct agent *a, const struct fault *f)
     a->hinted = false;
     a->claim_due = a->claim_due > again ? a->claim_due : again;
     a->beat_due = a->beat_due > again ? a->beat_due : again;
-    a->reap_due = a->reap_due > again ? a->reap_due : again;
+    a->reap_due = now_ms() + a->config->lease_ms; /* all heartbeats are late: nobody is lost yet */
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -208,7 +210,7 @@ static enum err open_agent(struct agent *a, struct fault *f)
     int64_t now = now_ms();
     a->hinted = true;
     a->beat_due = now + a->config->beat_ms;
-    a->reap_due = now + a->config->lease_ms; /* after an outage all heartbeats are late */
+    a->reap_due = now + a->config->lease_ms; /* as after an outage, see there */
     return e;
 }
 

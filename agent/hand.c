@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "core/util.h"
 
-enum { AGAIN_FIRST_MS = 250, AGAIN_MAX_MS = 5000 };
+enum { AGAIN_FIRST_MS = 250, AGAIN_MAX_MS = 2000 };
 
 void hand_fault_point(const char *name)
 {
@@ -98,6 +99,7 @@ enum err hand_then(struct hand *h, hand_next *next, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(h->why, sizeof(h->why), fmt, ap);
     va_end(ap);
+    text_sanitize(h->why);
     h->next = next;
     return ERR_NONE;
 }

@@ -2,6 +2,7 @@
 // ptxbench-agent: drives agent runs from the queue. `ask` makes one call without a database.
 #include <getopt.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -167,6 +168,7 @@ int main(int argc, char **argv)
     const char *values[OPTIONS] = {0};
     bool asks = argc > 1 && !strcmp(argv[1], "ask");
     setlocale(LC_CTYPE, "C.UTF-8");
+    mallopt(M_MMAP_THRESHOLD, 128 * KIB); /* so that what was large goes back at once */
     log_init("ptxbench-agent", LOG_INFO);
     if (!options_read(argc - asks, argv + asks, values))
         return usage(EXIT_USAGE);

@@ -70,6 +70,10 @@ static void keep_answer(struct hand *h, const struct llm_answer *a, enum talk_en
     const struct llm_usage *u = &a->usage;
     h->ended = end;
     h->blocks = a->blocks ? json_dumps(a->blocks, JSON_COMPACT) : NULL;
+    if (h->blocks && strstr(h->blocks, "\\u0000")) { /* the database takes none */
+        free(h->blocks);
+        h->blocks = NULL;
+    }
     h->end = (struct call_end){
         .status = end == TALK_ANSWERED      ? "stored"
                   : end == TALK_CUT && some ? "partial"

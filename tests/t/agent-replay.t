@@ -143,8 +143,10 @@ is 'in the same way' "$(end_of "$id")" "$want"
 is 'the call that was lost says so' "$(sql "SELECT error FROM llm_calls WHERE run_id = '$id' AND status = 'failed'")" \
     'the agent was lost'
 
-# --- a database that is gone for a while ------------------------------------------------------------
+# --- a database that is gone for a while, but less than a lease -------------------------------------
 
+stop_child "$AGENT_PID"
+agent_start --lease-ms 30000
 id=$(run_create)
 ok 'a call is under way' wait_for 10 has_call "$id" started
 pg_stop QUIT
