@@ -5,8 +5,8 @@
 # agent.concurrent_trajectories  under way at one time
 # agent.calls_at_once            calls of the model under way at one time
 # agent.evaluations              that the worker made of them
-# agent.worker_idle_fraction     share of the time from the first claim to the last end in which a submission waited
-#                                and the worker held none
+# agent.worker_idle_fraction     share of the time from the first submission to the last end in which one waited and
+#                                the worker held none
 # agent.owner_lead               evaluations by which an owner was ever ahead of the other while both waited; the
 #                                queue's rule makes it one, two where a claim and an arrival are of one moment; fails
 #                                above that
@@ -64,7 +64,7 @@ idle()
                                      min(queued) OVER (ORDER BY began ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)) AS gap
                FROM a)
          SELECT round((extract(epoch FROM (SELECT sum(greatest(gap, interval '0')) FROM gaps)) /
-                       extract(epoch FROM (SELECT max(ended) - min(began) FROM a)))::numeric, 4)"
+                       extract(epoch FROM (SELECT max(ended) - min(queued) FROM a)))::numeric, 4)"
 }
 # Claims in their order; `alone`: the other owner had none waiting then. The lead counts from the last such claim on.
 lead()
