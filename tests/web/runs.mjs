@@ -138,7 +138,8 @@ async function liveJourneys() {
   }));
 
   await test('extend, cancel, resume: the owner decides', () => withPage(async (page) => {
-    const id = await runOf('live');
+    const id = await small('live');
+    await play('live');
     await open(page, `/runs/${id}`);
     await page.getByRole('button', { name: 'Extend …' }).click();
     await page.getByLabel('Turns of each').fill('3');

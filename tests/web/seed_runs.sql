@@ -20,7 +20,7 @@ $$;
 
 CREATE FUNCTION web.run(p_provider text, p_name text, p_variants text[], p_more json) RETURNS uuid LANGUAGE sql AS $$
     SELECT (run_create(gen_random_uuid(), 0, (jsonb_build_object(
-        'problem', 'gemm', 'workload', 'm8192_n7168_k5120', 'arch', 'sm_90a', 'device', 'h200', 'name', p_name,
+        'problem', 'gemm', 'workload', 'm2379_n2048_k5376', 'arch', 'sm_90a', 'device', 'h200', 'name', p_name,
         'provider', p_provider, 'model', 'made-up-1', 'condition', '', 'trajectories', 2, 'turns', 4,
         'target_speedup', 1.2, 'history', 'full', 'feedback', 'full', 'params', '{"effort": "high"}'::jsonb,
         'budget', '{"tokens": 1000000, "usd": 10}'::jsonb, 'prompts', (
