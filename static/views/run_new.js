@@ -6,7 +6,7 @@ import { number, problemTitle } from '../format.js';
 import { link, navigate, useQuery } from '../router.js';
 import { bodyOf, faultsAt, firstValues, served, suits } from '../run_form.js';
 import { tokens as tokensText } from '../runs.js';
-import { Empty, html, Load, Notice, Section, Select, TokenField } from '../ui.js';
+import { Empty, html, Load, Loading, Notice, Section, Select, TokenField } from '../ui.js';
 import { MessageList } from './messages.js';
 
 const DEFAULTS = 3; // variants, as many as a run has that names none
@@ -133,7 +133,7 @@ function Form(all) {
   }}>
     <h2>The task</h2><${What} ...${given} all=${all} problem=${problem} />
     <h2>The model</h2><${Who} ...${given} all=${all} />
-    <h2>What it is told</h2>
+    <h2>What it is told</h2>${!prompts.data && !prompts.error && html`<${Loading} />`}
     ${prompts.error && html`<${Notice} error=${prompts.error} />`}
     <${Variants} all=${variants} chosen=${chosen} v=${v} change=${(list) => set({ variants: list })}
       faults=${faultsAt(outcome, '$.variants')} />

@@ -246,7 +246,8 @@ async function formJourneys() {
     assert.equal((await api(`/v1/runs/${id}/trajectories/0/messages`)).sha256, sha, 'what was shown is what is sent');
     await page.getByRole('link', { name: 'Start one like it …' }).click();
     await settled(page);
-    assert.deepEqual([await field('model').inputValue(), await field('turns').inputValue(), await page.locator('.variants input:checked').count()], ['a/model', '2', 2]);
+    await until('the same two prompts', async () => (await page.locator('.variants input:checked').count()) === 2);
+    assert.deepEqual([await field('model').inputValue(), await field('turns').inputValue()], ['a/model', '2']);
     assert.equal(await rowsOf(page, 'main'), 0);
   }));
 }
