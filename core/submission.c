@@ -3,7 +3,10 @@
 // looked up, each default filled in, and the plan resolved, so that one answer holds every fault.
 #include "core/submission.h"
 
+#include <string.h>
+
 #include "core/json.h"
+#include "core/lookup.h"
 #include "core/submission_options.h"
 #include "core/text.h"
 #include "core/util.h"
@@ -72,71 +75,24 @@ int mode_find(const char *name)
     return find(modes, name);
 }
 
-/* "a, b, c and 80 more": the names at items[0], items[step] …, each an array of char. */
-static const char *listed(const void *items, size_t step, size_t count, char *out, size_t size)
-{
-    size_t n = 0, i = 0;
-    out[0] = '\0';
-    for (; i < count && n + LIMIT_NAME + 32 < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "",
-                              (const char *)items + i * step);
-    if (i < count)
-        snprintf(out + n, size - n, " and %zu more", count - i);
-    return out;
-}
-
 static void find_problem(struct parse *p)
 {
-    char names[320];
-    const struct problems *all = &p->registry->problems;
     struct submission *s = p->out;
-    s->problem = p->in.problem ? problems_find(all, p->in.problem) : NULL;
-    if (p->in.problem && !s->problem)
-        faults_add(
-            p->faults, "$.problem", "'%s' is not a problem here; there are: %s", p->in.problem,
-            listed(all->items[0].name, sizeof(all->items[0]), all->count, names, sizeof(names)));
-    if (!s->problem)
-        return;
-    if (!p->in.workload) {
+    s->problem = lookup_problem(p->registry, p->in.problem, "$.problem", p->faults);
+    if (s->problem)
         s->workload =
-            strcmp(s->device, "cpu") ? s->problem->paper_workload : s->problem->cpu_workload;
-        return;
-    }
-    s->workload = problem_workload(s->problem, p->in.workload);
-    if (!s->workload)
-        faults_add(p->faults, "$.workload", "'%s' is not a workload of %s; there are: %s",
-                   p->in.workload, s->problem->name,
-                   listed(s->problem->workloads[0].name, sizeof(s->problem->workloads[0]),
-                          s->problem->workload_count, names, sizeof(names)));
+            lookup_workload(s->problem, p->in.workload, s->device, "$.workload", p->faults);
 }
 
 static void find_arch(struct parse *p)
 {
-    char names[320];
-    const struct archs *all = &p->registry->archs;
-    p->out->arch = p->in.arch ? archs_find(all, p->in.arch) : NULL;
-    if (p->in.arch && !p->out->arch)
-        faults_add(
-            p->faults, "$.arch", "'%s' is not an architecture here; there are: %s", p->in.arch,
-            listed(all->items[0].name, sizeof(all->items[0]), all->count, names, sizeof(names)));
+    p->out->arch = lookup_arch(p->registry, p->in.arch, "$.arch", p->faults);
 }
 
 static void check_device(struct parse *p)
 {
-    const struct arch *a = p->out->arch;
-    const char *device = p->out->device;
-    if (!a || !strcmp(device, "cpu") || !strcmp(device, "gpu"))
-        return;
-    char models[128] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < a->device_count; i++) {
-        if (!strcmp(a->devices[i], device))
-            return;
-        if (n < sizeof(models))
-            n += (size_t)snprintf(models + n, sizeof(models) - n, ", %s", a->devices[i]);
-    }
-    faults_add(p->faults, "$.device", "'%s' is not a device of %s; there are: cpu, gpu%s", device,
-               a->name, models);
+    if (p->out->arch)
+        lookup_device(p->out->arch, p->out->device, "$.device", p->faults);
 }
 
 /* PTX starts with .version, after blanks and comments; nothing in CUDA C++ does. */
