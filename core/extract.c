@@ -171,6 +171,8 @@ void extract(const char *answer, size_t len, struct extraction *out)
         }
     }
     left_open(out, &open, end);
+    if (out->state == EXTRACT_NO_BLOCK && open.mark) /* cut before its kernel began */
+        out->state = EXTRACT_CUT;
     if (out->state == EXTRACT_NO_BLOCK && out->blocks)
         out->state = EXTRACT_NO_KERNEL;
     if (out->state != EXTRACT_KERNEL) {
@@ -192,7 +194,8 @@ const char *extract_state_text(enum extract_state s)
         [EXTRACT_NO_BLOCK] = "the answer holds no fenced block",
         [EXTRACT_NO_KERNEL] =
             "no fenced block of the answer holds a kernel (__global__, or .entry in PTX)",
-        [EXTRACT_CUT] = "the block that holds the kernel is not closed: the answer was cut off",
+        [EXTRACT_CUT] =
+            "the block that should hold the kernel is not closed: the answer was cut off",
         [EXTRACT_TOO_LARGE] = "the kernel is larger than a submission may be (1 MiB)",
     };
     return texts[s];

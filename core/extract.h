@@ -18,7 +18,8 @@ enum extract_state {
     EXTRACT_KERNEL,
     EXTRACT_NO_BLOCK,  /* not a single fenced block */
     EXTRACT_NO_KERNEL, /* blocks, but none that holds a kernel */
-    EXTRACT_CUT,       /* the only kernel is in a block that is not closed */
+    EXTRACT_CUT,       /* the only kernel is in a block that is not closed, or such a block ends the
+                          answer before a kernel began */
     EXTRACT_TOO_LARGE, /* the kernel is larger than LIMIT_SOURCE */
 };
 

@@ -97,8 +97,12 @@ static const struct shape shapes[] = {
     {"only a plan", "```json\n" P "```\n", EXTRACT_NO_KERNEL, NULL, NULL, 1, false},
     {"an empty block", "```\n```\n", EXTRACT_NO_KERNEL, NULL, NULL, 1, false},
     {"cut off", "```cpp\n" K, EXTRACT_CUT, NULL, NULL, 0, false},
+    {"cut off before the kernel", "```cpp\n#include <cuda_bf16.h>\n// a ring of fo", EXTRACT_CUT,
+     NULL, NULL, 0, false},
+    {"cut off in a first sketch's successor", "```\nsketch\n```\n```cuda\n#inc", EXTRACT_CUT, NULL,
+     NULL, 1, false},
     {"cut off in the closing fence", "```cpp\n" K "``", EXTRACT_CUT, NULL, NULL, 0, false},
-    {"cut off before the kernel", "```cpp\n#include <a>\n", EXTRACT_NO_BLOCK, NULL, NULL, 0, false},
+    {"cut off before a kernel began", "```cpp\n#include <a>\n", EXTRACT_CUT, NULL, NULL, 0, false},
     {"cut off behind a plan", "```json\n" P "```\n```cpp\n" K, EXTRACT_CUT, NULL, NULL, 1, false},
     {"a kernel, then one cut off", "```cpp\n" K "```\nFaster:\n```cpp\n" K2, EXTRACT_KERNEL, K,
      NULL, 1, true},
@@ -106,7 +110,7 @@ static const struct shape shapes[] = {
      NULL, 1, false},
     {"closed by the other mark", "```cpp\n" K "~~~\n", EXTRACT_CUT, NULL, NULL, 0, false},
     {"closed by a shorter fence", "````cpp\n" K "```\n", EXTRACT_CUT, NULL, NULL, 0, false},
-    {"a fence and nothing", "```", EXTRACT_NO_BLOCK, NULL, NULL, 0, false},
+    {"a fence and nothing", "```", EXTRACT_CUT, NULL, NULL, 0, false},
 };
 
 static const char *text(const struct buf *b)

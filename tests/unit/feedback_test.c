@@ -196,7 +196,7 @@ static void what_never_ran_says_why(void **state)
     json_t *errors = json("[{\"path\": \"$.launch.launches[0].grid\", \"detail\": \"is 0\"}]");
     (void)state;
     char *text = render(feedback_of_extraction(&first, &x), FEEDBACK_FULL);
-    contains(text, "Turn 1 of 8: EXTRACTION.\nthe block that holds the kernel is not closed");
+    contains(text, "Turn 1 of 8: EXTRACTION.\nthe block that should hold the kernel is not closed");
     lacks(text, "The turn before");
     lacks(text, "Target instructions");
     free(text);
