@@ -106,6 +106,9 @@ static const struct {
     {"ptxbench_devices", "gauge", "devices that workers serve, by state", "devices"},
     {"ptxbench_device_temperature_celsius", "gauge", "as last told", "device_temperature"},
     {"ptxbench_submissions", "gauge", "submissions stored", "submissions"},
+    {"ptxbench_runs", "gauge", "agent runs by state", "runs"},
+    {"ptxbench_llm_calls_open", "gauge", "calls of models under way", "calls_open"},
+    {"ptxbench_llm_usd", "gauge", "dollars that agent runs have cost, as far as known", "llm_usd"},
     {"ptxbench_blob_bytes", "gauge", "bytes of sources, reports and artefacts", "blob_bytes"},
 };
 

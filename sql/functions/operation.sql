@@ -109,6 +109,11 @@ BEGIN
                                                          ORDER BY d.uuid), '[]')
                                  FROM devices d WHERE d.temperature_c IS NOT NULL),
         'submissions', (SELECT count(*) FROM submissions),
+        'runs', (SELECT coalesce(jsonb_agg(jsonb_build_object('state', state, 'count', n)), '[]')
+                   FROM (SELECT state, count(*) AS n FROM runs WHERE origin = 'local'
+                          GROUP BY state ORDER BY state) x),
+        'calls_open', (SELECT count(*) FROM llm_calls WHERE status = 'started'),
+        'llm_usd', (SELECT coalesce(sum(usd), 0) FROM runs WHERE origin = 'local'),
         'blob_bytes', (SELECT coalesce(sum(size), 0) FROM blobs));
 END $$;
 

@@ -142,7 +142,7 @@ is 'OpenAPI' "$(http GET /v1/openapi.json) $(json .openapi)" '200 3.1.0'
 is 'every path of it is there' "$(json '[.paths | keys[] | select(startswith("/v1/submissions"))] | length')" 12
 is 'metrics' "$(http GET /metrics)" 200
 for row in 'ptxbench_http_requests_total{method="GET",route="/v1/submissions",status="200"} [1-9]' \
-    'ptxbench_http_request_seconds_count [1-9]' 'ptxbench_db_pool_threads 4' 'ptxbench_db_up 1' 'ptxbench_submissions 6' \
+    'ptxbench_http_request_seconds_count [1-9]' 'ptxbench_db_pool_threads 4' 'ptxbench_db_up 1' 'ptxbench_submissions 6' 'ptxbench_llm_calls_open 0' \
     'ptxbench_jobs_queued{lane="sm_90a/cpu",priority="0"} 1'; do
     like "metrics hold ${row% *}" "$(cat "$TMP/body")" "^$(printf '%s' "$row" | sed 's/[{}]/\\&/g')"
 done

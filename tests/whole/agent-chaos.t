@@ -73,6 +73,6 @@ is 'the API shows it done' "$(http GET "/v1/runs/$wild")" 200
 is 'with every turn' "$(json '[.grid[].turns[] | select(.label != null)] | length')" 96
 exits 'what the database holds is sound' 0 "$BIN/ptxbench" fsck --database "$DATABASE"
 if [ -n "${CHAOS_RESULTS:-}" ]; then
-    printf 'agent.chaos_kills %s\nagent.chaos_differences %s\n' "$kills" "$differences" >"$CHAOS_RESULTS"
+    printf 'agent.chaos_kills %s kills\nagent.chaos_differences %s lines\n' "$kills" "$differences" >"$CHAOS_RESULTS"
 fi
 done_testing

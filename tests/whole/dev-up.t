@@ -4,7 +4,8 @@
 . "$(dirname "$0")/../t/lib.sh"
 case $BUILD in */release) ;; *) skip_all 'tried with the release build only, which ./dev up makes' ;; esac
 unset PTXBENCH_BIN PTXBENCH_HOME
-export PTXBENCH_STATE="$TMP/state" PTXBENCH_PORT PTXBENCH_GPUS=1
+export PTXBENCH_STATE="$TMP/state" PTXBENCH_PORT PTXBENCH_GPUS=1 XDG_CONFIG_HOME="$TMP/none"
+unset PTXBENCH_PROVIDERS
 PTXBENCH_PORT=$(perl -MIO::Socket::INET -e \
     'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport')
 cd "$ROOT" || exit 1
@@ -53,6 +54,15 @@ exits 'the printed line runs as it stands' 0 sh "$TMP/line"
 like 'and ends in PASSED' "$(cat "$TMP/out")" 'PASSED'
 if [ "$(id -u)" -eq 0 ]; then
     is 'nothing of it runs as root' "$(pgrep -u root -f "$TMP/state/(app|data)" | wc -l | tr -d ' ')" 0
+fi
+
+if [ -e /etc/ptxbench/providers.json ]; then
+    skip 2 'this host has providers of its own: the example is not served'
+else
+    exits 'the example of an agent run comes to its end' 0 \
+        env PTXBENCH_SERVER="http://127.0.0.1:$PTXBENCH_PORT" "$TMP/state/app/bin/ptxbench" run start -p gemm \
+        -a sm_90a --device cpu --provider replay --model example --variants parameters --trajectories 1 --turns 3 --watch
+    like 'by way of no code and wrong numbers' "$(cat "$TMP/out")" 'extract +wrong +ok$'
 fi
 
 server=$(pgrep -f "$TMP/state/app/bin/ptxbench-server")
