@@ -21,9 +21,11 @@ BEGIN
     RETURN r;
 END $$;
 
+-- Conclusions first: they take a moment, and show what a turn came to.
 CREATE OR REPLACE FUNCTION steps_enqueue(r runs, p_steps bigint[], p_kind text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM job_enqueue_many(p_kind, p_steps, 'llm/' || r.provider, r.owner_id, 1, 3600);
+    PERFORM job_enqueue_many(p_kind, p_steps, 'llm/' || r.provider, r.owner_id,
+                             CASE p_kind WHEN 'conclude' THEN 0 ELSE 1 END, 3600);
 END $$;
 
 -- The next step of a trajectory, which begins with a call; with p_call its answer is there already.
