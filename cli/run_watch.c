@@ -93,9 +93,10 @@ static bool may_pass(enum err e)
 static enum err read_run(struct watch *w, struct client *c, const char *id, int wait_s,
                          struct fault *f)
 {
-    char tail[RUN_TAIL];
+    char tail[RUN_TAIL] = "";
     json_t *run = NULL;
-    snprintf(tail, sizeof(tail), wait_s > 0 ? "?wait=%d" : "", wait_s);
+    if (wait_s > 0)
+        snprintf(tail, sizeof(tail), "?wait=%d", wait_s);
     enum err e = run_get(c, id, tail, &run, f);
     if (e)
         return e;
