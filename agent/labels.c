@@ -4,19 +4,13 @@
 #include <string.h>
 
 #include "core/util.h"
-#include "core/words.h"
 
-/* The first row that fits; a stage that is NULL is any. */
 static const struct {
-    const char *verdict, *stage, *label;
+    const char *verdict, *label;
 } rows[] = {
-    {"PASSED", NULL, "correct"},        {"INCORRECT_NUMERICAL", NULL, "numerical"},
-    {"COMPILE_ERROR", NULL, "compile"}, {"LAUNCH_ERROR", NULL, "plan"},
-    {"RUNTIME_ERROR", NULL, "runtime"}, {"TIMEOUT", "sanitize", "sanitize_timeout"},
-    {"TIMEOUT", NULL, "timeout"},       {"SANITIZER_ERROR", NULL, "runtime"},
-    {"REJECTED", NULL, "other"},        {"IMPLAUSIBLE", NULL, "other"},
-    {"INFRA_ERROR", NULL, "infra"},     {"CANCELLED", NULL, "infra"},
-    {"INCORRECT_SHAPE", NULL, "other"}, {"INCORRECT_DTYPE", NULL, "other"},
+#define VERDICT(name, exit_code, fault_of, label, meaning) {#name, #label},
+#include "core/verdicts.def"
+#undef VERDICT
 };
 
 /* "" if no stage failed. */
@@ -36,9 +30,10 @@ static const char *failed_stage(const json_t *report)
 
 const char *label_of_verdict(const char *verdict, const json_t *report)
 {
+    if (verdict && !strcmp(verdict, "TIMEOUT") && !strcmp(failed_stage(report), "sanitize"))
+        return "sanitize_timeout";
     for (size_t i = 0; verdict && i < COUNT_OF(rows); i++)
-        if (!strcmp(rows[i].verdict, verdict) &&
-            (!rows[i].stage || !strcmp(rows[i].stage, failed_stage(report))))
+        if (!strcmp(rows[i].verdict, verdict))
             return rows[i].label;
     return verdict ? "other" : "infra";
 }

@@ -26,7 +26,7 @@ static const char *const labels[] = {
 #undef LABEL
     NULL};
 static const char *const verdicts[] = {
-#define VERDICT(name, exit_code, fault_of, meaning) #name,
+#define VERDICT(name, exit_code, fault_of, label, meaning) #name,
 #include "core/verdicts.def"
 #undef VERDICT
     NULL};

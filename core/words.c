@@ -8,7 +8,7 @@ static const struct {
     int exit_code;
     const char *meaning;
 } verdicts[] = {
-#define VERDICT(name, exit_code, fault_of, meaning) {#name, exit_code, meaning},
+#define VERDICT(name, exit_code, fault_of, label, meaning) {#name, exit_code, meaning},
 #include "core/verdicts.def"
 #undef VERDICT
 };

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 enum verdict {
-#define VERDICT(name, exit_code, fault_of, meaning) VERDICT_##name,
+#define VERDICT(name, exit_code, fault_of, label, meaning) VERDICT_##name,
 #include "core/verdicts.def"
 #undef VERDICT
     VERDICT_COUNT

@@ -85,7 +85,7 @@ static void rules_are_numbered_and_say_what_breaks(void **state)
 static const struct {
     const char *name, *blame;
 } verdicts[] = {
-#define VERDICT(name, code, blame, meaning) {#name, blame},
+#define VERDICT(name, code, blame, label, meaning) {#name, blame},
 #include "core/verdicts.def"
 #undef VERDICT
     {"EXTRACTION", "submission"},
