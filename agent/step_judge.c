@@ -10,8 +10,7 @@
 
 enum {
     PRIORITY_NORMAL = 1,
-    EVALUATION_S = 300, /* budget of one evaluation */
-    QUOTA_MS = 5000,    /* a place frees with every job */
+    QUOTA_MS = 5000, /* a place frees with every job */
     LABEL = LIMIT_LABEL + 1,
 };
 
@@ -25,25 +24,11 @@ static const char *text_of(const json_t *object, const char *key)
 
 static enum err submit(struct hand *h, struct fault *f)
 {
-    const struct submission *s = &h->submission;
-    struct new_submission n = {
-        .owner_id = json_integer_value(json_object_get(h->job.work, "owner")),
-        .request = h->request,
-        .source = s->source,
-        .source_len = s->source_len,
-        .problem = s->problem->name,
-        .workload = s->workload->name,
-        .arch = s->arch->name,
-        .language = language_name(s->language),
-        .device = s->device,
-        .mode = mode_name(s->mode),
-        .label = s->label,
-        .method = s->method,
-        .is_private = !strcmp(text_of(h->job.work, "visibility"), "private"),
-        .priority = PRIORITY_NORMAL,
-        .timeout_s = EVALUATION_S,
-        .queued_limit = DEFAULT_QUEUED_LIMIT,
-    };
+    struct new_submission n = new_submission_of(&h->submission, h->request);
+    n.owner_id = json_integer_value(json_object_get(h->job.work, "owner"));
+    n.is_private = !strcmp(text_of(h->job.work, "visibility"), "private");
+    n.priority = PRIORITY_NORMAL;
+    n.queued_limit = DEFAULT_QUEUED_LIMIT;
     bool mine = false;
     enum err e = step_submit(h->bench->db, &h->job, extraction_name(h->x.state), &n, &mine, f);
     hand_fault_point("submitted");

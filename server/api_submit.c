@@ -16,7 +16,6 @@ enum {
     KEY_BYTES = 200,
     QUOTA_RESET_S = 5, /* when a refused caller should look again: a place frees with every job */
     PRIORITY_INTERACTIVE = 0,
-    TIMEOUT_S = 300, /* budget of one evaluation */
 };
 
 /* Query parameters that are not fields of a submission. */
@@ -145,26 +144,13 @@ static enum err store(struct request *r, const struct posting *p)
     char *request = request_keep(r, json_canonical(document), free);
     if (!request)
         return fault_set(&r->fault, ERR_NO_MEMORY, "cannot store the submission");
-    struct new_submission n = {
-        .owner_id = r->who.owner_id,
-        .request = request,
-        .source = s->source,
-        .source_len = s->source_len,
-        .problem = s->problem->name,
-        .workload = s->workload->name,
-        .arch = s->arch->name,
-        .language = language_name(s->language),
-        .device = s->device,
-        .mode = mode_name(s->mode),
-        .label = *s->label ? s->label : NULL,
-        .method = *s->method ? s->method : NULL,
-        .is_private = p->is_private,
-        .priority = PRIORITY_INTERACTIVE,
-        .timeout_s = TIMEOUT_S,
-        .queued_limit = r->service->config.queued_limit,
-        .idempotency_key = r->headers.idempotency_key,
-        .body_sha256 = p->body_sha256,
-    };
+    struct new_submission n = new_submission_of(s, request);
+    n.owner_id = r->who.owner_id;
+    n.is_private = p->is_private;
+    n.priority = PRIORITY_INTERACTIVE;
+    n.queued_limit = r->service->config.queued_limit;
+    n.idempotency_key = r->headers.idempotency_key;
+    n.body_sha256 = p->body_sha256;
     struct created_submission c = {0};
     enum err e = store_submission_create(r->db, &n, &c, &r->fault);
     if (c.limit)

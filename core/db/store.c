@@ -46,6 +46,24 @@ static enum err created(const struct db_rows *rows, struct created_submission *o
     return ERR_NONE;
 }
 
+struct new_submission new_submission_of(const struct submission *s, const char *request)
+{
+    return (struct new_submission){
+        .request = request,
+        .source = s->source,
+        .source_len = s->source_len,
+        .problem = s->problem->name,
+        .workload = s->workload->name,
+        .arch = s->arch->name,
+        .language = language_name(s->language),
+        .device = s->device,
+        .mode = mode_name(s->mode),
+        .label = *s->label ? s->label : NULL,
+        .method = *s->method ? s->method : NULL,
+        .timeout_s = EVALUATION_S,
+    };
+}
+
 enum err store_submission_create(struct db *db, const struct new_submission *s,
                                  struct created_submission *out, struct fault *f)
 {

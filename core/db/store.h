@@ -8,9 +8,10 @@
 
 #include "core/db/db.h"
 #include "core/db/queue.h"
+#include "core/submission.h"
 #include "core/util.h"
 
-enum { OWNER_ANONYMOUS = 0, VIEWER_ADMIN = -1, DEFAULT_QUEUED_LIMIT = 100 };
+enum { OWNER_ANONYMOUS = 0, VIEWER_ADMIN = -1, DEFAULT_QUEUED_LIMIT = 100, EVALUATION_S = 300 };
 
 /* ---- submissions ---- */
 
@@ -23,11 +24,15 @@ struct new_submission {
     const char *label, *method; /* NULL: none */
     bool is_private;
     int priority;                /* 0 interactive, 1 normal, 2 batch, 3 re-measure */
-    int timeout_s;               /* budget of one evaluation */
+    int timeout_s;               /* budget of one evaluation; EVALUATION_S */
     int queued_limit;            /* per owner, unless the owner has a cap of its own */
     const char *idempotency_key; /* NULL: none */
     const char *body_sha256;     /* hex, of the request body; needed with a key */
 };
+
+/* What the submission itself says; whose it is, how urgent and how private is the caller's to add.
+ * Borrows from both: `request` is submission_document() as text. */
+struct new_submission new_submission_of(const struct submission *s, const char *request);
 
 struct created_submission {
     char id[UUID_TEXT];
