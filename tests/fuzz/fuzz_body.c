@@ -8,28 +8,9 @@
 #include "core/submission.h"
 #include "core/text.h"
 #include "core/util.h"
+#include "tests/fuzz/promise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool promise)
-{
-    if (!promise)
-        abort();
-}
-
-static void check_faults(struct faults *faults)
-{
-    size_t i;
-    json_t *v;
-    check(faults_any(faults));
-    json_array_foreach(faults->items, i, v)
-    {
-        const char *path = json_string_value(json_object_get(v, "path"));
-        const char *detail = json_string_value(json_object_get(v, "detail"));
-        check(path && (path[0] == '$') && detail && detail[0]);
-    }
-    faults_release(faults);
-}
 
 static void round_trip(const struct registry *r, struct submission *s)
 {

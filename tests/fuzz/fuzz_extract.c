@@ -7,14 +7,9 @@
 
 #include "core/extract.h"
 #include "core/limits.h"
+#include "tests/fuzz/promise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool promise)
-{
-    if (!promise)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

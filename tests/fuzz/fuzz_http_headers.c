@@ -8,14 +8,9 @@
 #include "server/door.h"
 #include "server/fields.h"
 #include "server/service.h"
+#include "tests/fuzz/promise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool promise)
-{
-    if (!promise)
-        abort();
-}
 
 static void read_value(const char *value)
 {
@@ -47,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(lines);
     memcpy(lines, data, size);
     lines[size] = '\0';
-    struct request r = {.service = &service, .address = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
+    struct request r = {.service = &service,
+                        .address = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
     struct door d = {.headers = &r.headers};
     for (char *line; (line = strsep(&rest, "\n"));) {
         char *colon = strchr(line, ':');

@@ -8,14 +8,9 @@
 #include "core/text.h"
 #include "server/routes.h"
 #include "server/url.h"
+#include "tests/fuzz/promise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool promise)
-{
-    if (!promise)
-        abort();
-}
 
 /* What was decoded survives encoding and decoding again. */
 static void check_round_trip(const char *value)

@@ -7,6 +7,7 @@
 
 #include "agent/llm.h"
 #include "agent/sse.h"
+#include "tests/fuzz/promise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,12 +15,6 @@ struct reading {
     const struct llm_format *format;
     struct llm_answer answer;
 };
-
-static void check(bool promise)
-{
-    if (!promise)
-        abort();
-}
 
 static void keeps_promises(const struct llm_answer *a)
 {

@@ -7,14 +7,9 @@
 #include "core/json.h"
 #include "core/submission.h"
 #include "core/util.h"
+#include "tests/fuzz/promise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool promise)
-{
-    if (!promise)
-        abort();
-}
 
 static int64_t memory_bytes(const struct plan *plan, const struct problem *p,
                             const struct workload *w, bool tensor, int index)
