@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention on a GPU, as the service evaluates it.
 //
-//   gpu_attention examples [problem…]     every example of the problems against the baseline, and where the
+//   gpu_attention examples [problem…]     every example of the problems against the baseline, and
+//   where the
 //                                         time goes; REPEAT (default 3) verdicts each
-//   gpu_attention variants [problem…]     what the strict rule says of an honest kernel and of wrong ones
+//   gpu_attention variants [problem…]     what the strict rule says of an honest kernel and of
+//   wrong ones gpu_attention sizes [problem…]        the fastest example at every head size, and at
+//   the shortest and longest
+//                                         sequence
 //
 // Without problems: all four. The last lines are figures: name value.
 #include <dirent.h>
@@ -57,7 +61,8 @@ static void print_excess(const char *problem, const char *variant, const json_t 
     {
         printf("strict_excess.%s.%s.%s %.4g\n", problem, variant, text(t, "name"),
                number(t, "excess"));
-        printf("# %s %s %s: bad %.0f, worst tile %.4g, bad tiles %.0f of %.0f, bad rows %.0f of %.0f\n",
+        printf("# %s %s %s: bad %.0f, worst tile %.4g, bad tiles %.0f of %.0f, bad rows %.0f of "
+               "%.0f\n",
                problem, variant, text(t, "name"), number(t, "bad"),
                number(json_object_get(t, "worst_tile"), "excess"), number(t, "bad_tiles"),
                number(t, "tiles"), number(t, "bad_rows"), number(t, "rows"));
@@ -105,9 +110,9 @@ static void try_example(const char *problem, const char *name, long repeat, bool
             free(timing);
             print_check(problem, name, o.results[CHECK]);
             if (best)
-                print_excess(problem, "baseline",
-                             json_object_get(json_object_get(o.results[CHECK], "check"),
-                                             "baseline"));
+                print_excess(
+                    problem, "baseline",
+                    json_object_get(json_object_get(o.results[CHECK], "check"), "baseline"));
         }
         snprintf(what, sizeof(what), "%.60s %.60s is evaluated", problem, name);
         report(passed, what);
@@ -132,6 +137,50 @@ static void try_examples(const char *problem)
     size_t n = list_examples(problem, names_of);
     for (size_t i = 0; i < n; i++)
         try_example(problem, names_of[i], i + 1 < n ? 1 : repeat, i + 1 == n);
+}
+
+/* ---- sizes ---- */
+
+/* The longest of the default head size, and one of every other size at the default length. */
+static bool is_a_corner(const struct workload *w, const struct workload *usual)
+{
+    enum { S = 2, D = 3, SHORTEST = 512, LONGEST = 16384 };
+    int64_t s = w->axes[S], d = w->axes[D];
+    return d == usual->axes[D] ? s == SHORTEST || s == LONGEST : s == usual->axes[S];
+}
+
+static void try_size(const struct problem *p, const char *name, const struct workload *w)
+{
+    struct code c;
+    struct outcome o;
+    char what[200];
+    compile_file(&c, p->name, w->name, name);
+    c.plan_ms = SLOW_PLAN_MS;
+    bool passed = evaluate(&c, VERIFY, &o);
+    const json_t *time = o.results[TIME];
+    show_example(name, &o);
+    if (!passed)
+        show(name, &o);
+    snprintf(what, sizeof(what), "%.60s %.60s is evaluated at %.60s", p->name, name, w->name);
+    report(passed, what);
+    if (passed) {
+        printf("speedup.%s.%s.%s %.4f\n", p->name, name, w->name,
+               number(json_object_get(time, "speedup"), "value"));
+        printf("baseline_ms.%s.%s %.4f\n", p->name, w->name,
+               number(json_object_get(time, "baseline"), "us") / 1e3);
+    }
+    outcome_release(&o);
+    code_release(&c);
+}
+
+static void try_sizes(const char *problem)
+{
+    static char names_of[NAMES][LIMIT_NAME];
+    const struct problem *p = find_problem(problem);
+    size_t n = list_examples(problem, names_of);
+    for (size_t i = 0; n > 0 && i < p->workload_count; i++)
+        if (is_a_corner(&p->workloads[i], p->paper_workload))
+            try_size(p, names_of[n - 1], &p->workloads[i]);
 }
 
 /* ---- variants ---- */
@@ -179,8 +228,9 @@ static void try_variant(const struct problem *p, const struct variant *v)
     char what[200];
     bool causal = strstr(p->name, "causal"), backward = strstr(p->name, "bwd");
     buf_init(&source, LIMIT_SOURCE);
-    buf_adds(&source, "enum { HONEST, FP16_SUMS, BF16_SCORES, SKIPPED_TILE, SKIPPED_ROWS, LAST_BLOCK, "
-                      "EDGE };\n");
+    buf_adds(&source,
+             "enum { HONEST, FP16_SUMS, BF16_SCORES, SKIPPED_TILE, SKIPPED_ROWS, LAST_BLOCK, "
+             "EDGE };\n");
     buf_addf(&source, "enum { VARIANT = %s };\n", v->word);
     add_file(&source, "problems/common/attention.cu");
     add_file(&source, "tests/gpu/attention_variants/variants.cu");
@@ -193,9 +243,8 @@ static void try_variant(const struct problem *p, const struct variant *v)
     printf("# %s %s: %s, %.1f s: %s\n", p->name, v->name, text(last_result(&o), "verdict"),
            now_s() - start, text(last_result(&o), "detail"));
     print_check(p->name, v->name, o.results[CHECK]);
-    const json_t *hint = json_object_get(json_array_get(tensors_of(
-                                             json_object_get(o.results[CHECK], "check"), 0), 0),
-                                         "hints");
+    const json_t *hint = json_object_get(
+        json_array_get(tensors_of(json_object_get(o.results[CHECK], "check"), 0), 0), "hints");
     char *hints = json_dumps(hint, JSON_COMPACT);
     printf("# hints %.600s\n", hints ? hints : "none");
     free(hints);
@@ -228,6 +277,8 @@ int main(int argc, char **argv)
     for (const char *const *p = argc > 2 ? (const char *const *)argv + 2 : problem_names; *p; p++) {
         if (!strcmp(mode, "variants"))
             try_variants(*p);
+        else if (!strcmp(mode, "sizes"))
+            try_sizes(*p);
         else
             try_examples(*p);
     }
