@@ -34,6 +34,8 @@ handler_fn run_cancel_post, run_resume_post, run_extend_post, run_supervision_po
 handler_fn leaderboard_get, queue_get, workers_get;
 /* api_board_html.c */
 handler_fn board_html_get;
+/* api_published_html.c */
+handler_fn published_html_get;
 /* api_turns.c */
 handler_fn turn_correctness_get, fast_p_get, transitions_get;
 /* api_health.c */

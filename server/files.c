@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "core/util.h"
 #include "server/compress.h"
+#include "server/fields.h"
 #include "server/service.h"
 
 enum { FILES = 256, FILE_NAME = 128, FILE_BYTES = 2 * MIB, TAG_DIGITS = 16 };
@@ -60,6 +61,7 @@ static const struct {
 static const char *const views[] = {
     "/",
     "/fast-p",
+    "/turns",
     "/tables",
     "/submissions",
     "/submissions/:uuid",
@@ -224,17 +226,21 @@ static bool is_view(const struct url *u)
     return false;
 }
 
+static const struct file *find_name(const struct files *files, const char *name)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (!strcmp(files->items[i].name, name))
+            return &files->items[i];
+    return NULL;
+}
+
 static const struct file *find(const struct files *files, const struct url *u)
 {
     char name[FILE_NAME] = "";
     size_t n = 0;
     for (size_t i = 0; i < u->segment_count && n < sizeof(name); i++)
         n += (size_t)snprintf(name + n, sizeof(name) - n, "%s%s", i ? "/" : "", u->segments[i]);
-    const char *wanted = is_view(u) ? "index.html" : name;
-    for (size_t i = 0; i < files->count; i++)
-        if (!strcmp(files->items[i].name, wanted))
-            return &files->items[i];
-    return NULL;
+    return find_name(files, is_view(u) ? "index.html" : name);
 }
 
 bool files_has(const struct files *files, const struct url *u)
@@ -242,18 +248,31 @@ bool files_has(const struct files *files, const struct url *u)
     return find(files, u) != NULL;
 }
 
+bool files_wants_page(const struct request *r)
+{
+    const char *accept = r->headers.accept;
+    bool get = r->method == METHOD_GET || r->method == METHOD_HEAD;
+    bool api = r->url.segment_count > 0 && !strcmp(r->url.segments[0], "v1");
+    return get && !api && accept &&
+           field_accept_weight(accept, "text/html") >
+               field_accept_weight(accept, "application/json");
+}
+
 enum err files_get(struct request *r)
 {
     const struct file *file = find(r->service->files, &r->url);
+    bool missing = !file;
+    if (missing && files_wants_page(r))
+        file = find_name(r->service->files, "index.html");
     if (!file)
         return fault_set(&r->fault, ERR_NOT_FOUND, "there is no such file");
     bool gzip = file->gzip.data && compress_wanted(r);
     const struct body *body = gzip ? &file->gzip : &file->plain;
     if (gzip)
         answer_header(r, "Content-Encoding", "gzip");
-    if (answer_not_modified(r, body->etag))
+    if (!missing && answer_not_modified(r, body->etag))
         return ERR_NONE;
-    r->out.status = 200;
+    r->out.status = missing ? 404 : 200;
     r->out.type = file->type;
     r->out.body = body->data;
     r->out.len = body->len;

@@ -16,6 +16,9 @@ void files_free(struct files *files);
 
 /* Is there a file for this address, or a view of the page? */
 bool files_has(const struct files *files, const struct url *u);
+/* Does a browser ask for a page at an address outside /v1 that is nothing? files_get answers the page
+ * with 404, which says so to people; programs get a problem. */
+bool files_wants_page(const struct request *r);
 handler_fn files_get;
 
 #endif

@@ -100,6 +100,8 @@ const struct route routes[] = {
     {METHOD_GET, "/board", board_html_get, .cached = true, .answer = "text/html",
      .query = "problem workload arch device epoch baseline limit",
      .summary = "the same as a plain page, for browsers without scripts"},
+    {METHOD_GET, "/published", published_html_get, .without_db = true, .answer = "text/html",
+     .summary = "the paper's tables as a plain page"},
     {METHOD_GET, "/v1/metrics/turn_correctness", turn_correctness_get, .cached = true,
      .answer = JSON, .query = "turns " CELLS,
      .summary = "correct turns and best speedup per model and problem"},
@@ -220,7 +222,7 @@ enum err routes_find(struct request *r, char allow[ROUTES_ALLOW])
         r->route = &routes[i];
         memcpy(r->captures, captures, sizeof(captures));
     }
-    if (!allow[0] && files_has(r->service->files, &r->url)) {
+    if (!allow[0] && (files_has(r->service->files, &r->url) || files_wants_page(r))) {
         allow_add(allow, METHOD_GET);
         r->route = wanted == METHOD_GET || wanted == METHOD_OPTIONS ? &files_route : NULL;
     }

@@ -9,6 +9,7 @@ const uuid = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})';
 setViews([
   [/^\/$/, 'Board', () => import('./views/home.js')],
   [/^\/fast-p$/, 'Fast_p', () => import('./views/fast_p.js')],
+  [/^\/turns$/, 'Turns of models', () => import('./views/model_turns.js')],
   [/^\/tables$/, 'Tables', () => import('./views/tables.js')],
   [/^\/submissions$/, 'Submissions', () => import('./views/submissions.js')],
   [new RegExp(`^/submissions/${uuid}$`), 'Submission', () => import('./views/submission.js')],
@@ -25,7 +26,8 @@ setViews([
 
 const navigation = [
   ['/', 'Board'],
-  ['/fast-p', 'Fast_p'],
+  ['/fast-p', html`<span>Fast<sub>p</sub></span>`],
+  ['/turns', 'Turns'],
   ['/tables', 'Tables'],
   ['/submissions', 'Submissions'],
   ['/runs', 'Runs'],

@@ -72,10 +72,11 @@ export function Target({ executed }) {
     <span aria-hidden="true">${sign}</span><span class="hidden">${targetWord(executed)}</span></span>`;
 }
 
-// [[name, value, class?]] as a list of facts; what is null or '' is left out.
+// [[name, value, class?]] as a list of facts; what is null or '' is left out. Class `wide`: room for a long text.
 export function Facts({ rows }) {
   const shown = rows.filter((r) => r && r[1] !== null && r[1] !== undefined && r[1] !== '' && r[1] !== false);
-  return html`<dl class="facts">${shown.map(([name, value, cls]) => html`<div><dt>${name}</dt><dd class=${cls}>
+  return html`<dl class="facts">${shown.map(([name, value, cls]) => html`<div
+    class=${cls === 'wide' ? cls : undefined}><dt>${name}</dt><dd class=${cls}>
     ${value}</dd></div>`)}</dl>`;
 }
 
@@ -97,10 +98,14 @@ function csvField(v) {
   const text = typeof v === 'string' && /^[=+\-@\t\r]/.test(v) ? `'${v}` : String(v);
   return /[",\r\n']/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
-export const csvOf = (columns, rows) =>
-  [columns.map((c) => c.csv || c.head), ...rows.map((r) => columns.map((c) => c.value(r)))]
-    .map((line) => line.map(csvField).join(','))
-    .join('\r\n') + '\r\n';
+export function csvOf(columns, rows) {
+  const kept = columns.filter((c) => c.value);
+  return (
+    [kept.map((c) => c.csv || c.head), ...rows.map((r) => kept.map((c) => c.value(r)))]
+      .map((line) => line.map(csvField).join(','))
+      .join('\r\n') + '\r\n'
+  );
+}
 
 export function CsvButton({ name, columns, rows }) {
   const file = `${slug(name)}.csv`;
@@ -109,8 +114,9 @@ export function CsvButton({ name, columns, rows }) {
 }
 
 // columns: {head, value(row): what CSV has, cell(row): what is shown (else value), num, cls, csv: heading in CSV}.
-// A column whose `cell` is null is only in the CSV. name: what the table is, for CSV and screen readers.
-export function Table({ name, columns, rows, empty = 'Nothing yet.', rowClass, bare, id }) {
+// A column whose `cell` is null is only in the CSV, one without `value` only on the page. name: what the table is, for
+// CSV and screen readers.
+export function Table({ name, columns, rows, empty = 'Nothing yet.', rowClass, id }) {
   if (!rows.length) return html`<${Empty}>${empty}<//>`;
   const shown = columns.filter((c) => c.cell !== null);
   const cls = (c) => [c.num && 'number', c.cls].filter(Boolean).join(' ') || undefined;
@@ -119,7 +125,7 @@ export function Table({ name, columns, rows, empty = 'Nothing yet.', rowClass, b
     return v === null || v === undefined || v === '' ? DASH : v;
   };
   return html`<div class="table" id=${id}>
-    ${!bare && html`<div class="tools"><${CsvButton} name=${name} columns=${columns} rows=${rows} /></div>`}
+    <div class="tools"><${CsvButton} name=${name} columns=${columns} rows=${rows} /></div>
     <div class="scroll" role="region" aria-label=${name} tabindex="0"><table>
       <thead><tr>${shown.map((c) => html`<th scope="col" class=${cls(c)}>${c.head}</th>`)}</tr></thead>
       <tbody>${rows.map((r) => html`<tr class=${rowClass?.(r)}>${shown.map((c) => html`<td class=${cls(c)}>

@@ -2,12 +2,12 @@
 // Fast_p: the share of turns that are correct and faster than p, as exact step curves.
 import { useMemo } from '../vendor/preact.js';
 import { useData } from '../api.js';
+import { cellName, CellPicker, chooseCells, NO_TURNS } from '../cells.js';
 import { StepChart } from '../chart.js';
 import { colourOf } from '../dots.js';
-import { deviceTitle, modelTitle, problemTitle, share, times } from '../format.js';
-import { modelsByBest } from '../results.js';
+import { share, times } from '../format.js';
 import { link, useQuery } from '../router.js';
-import { Choice, Empty, html, Load, Section, Select, Table } from '../ui.js';
+import { Choice, Empty, html, Load, Section, Table } from '../ui.js';
 
 const LIMITS = [
   ['1', 'T = 1'],
@@ -51,58 +51,50 @@ export default function FastP() {
     <${Load} of=${cells}>${({ items }) =>
       items.length
         ? html`<${Curves} ...${{ items, query, set }} />`
-        : html`<${Empty}>
-      No turns yet. <code>ptxbench import published FOLDER</code> takes the paper’s in;
-      agent runs add local ones.<//>`}<//>`;
+        : html`<${Empty}>${NO_TURNS}<//>`}<//>`;
 }
 
 function Curves({ items, query, set }) {
-  const problems = [...new Set(items.map((c) => c.problem))];
-  const problem = problems.includes(query.problem) ? query.problem : problems.includes('gemm') ? 'gemm' : problems[0];
-  const devices = [...new Set(items.filter((c) => c.problem === problem).map((c) => c.device_model))];
-  const device = devices.includes(query.device) ? query.device : devices.find((d) => /H100/.test(d)) || devices[0];
-  const here = items.filter((c) => c.problem === problem && c.device_model === device);
-  const workloads = [...new Set(here.map((c) => c.workload))];
-  const usual = [...workloads].sort(
-    (a, b) => here.filter((c) => c.workload === b).length - here.filter((c) => c.workload === a).length,
-  )[0];
-  const workload = workloads.includes(query.workload) ? query.workload : usual;
+  const chosen = chooseCells(items, query);
+  const { problem, device, workload } = chosen;
   const turns = LIMITS.some(([t]) => t === query.turns) ? query.turns : '8';
   const answer = useData(
     link('/v1/metrics/fast_p', { problem, device, workload, turns, curves: 1, p: POINTS.join(','), limit: CELLS }),
   );
   return html`<form class="row" aria-label="What to show" onSubmit=${(e) => e.preventDefault()}>
-      <${Select} label="Problem" value=${problem} options=${problems.map((p) => [p, problemTitle(p)])}
-        onChange=${(v) => set({ problem: v, workload: '', models: '' })} />
-      <${Select} label="Device" value=${device} options=${devices.map((d) => [d, deviceTitle(d)])}
-        onChange=${(v) => set({ device: v, models: '' })} />
-      <${Select} label="Workload" value=${workload} options=${workloads}
-        onChange=${(v) => set({ workload: v, models: '' })} />
+      <${CellPicker} chosen=${chosen} set=${set} clear=${{ models: '' }} />
       <${Choice} label="Turns" value=${turns} options=${LIMITS} onChange=${(v) => set({ turns: v })} /></form>
-    <${Load} of=${answer}>${(data) => html`<${Drawn} data=${data} models=${modelsByBest(items)} query=${query}
-      set=${set} turns=${turns} />`}<//>`;
+    <${Load} of=${answer}>${(data) => html`<${Drawn} data=${data} query=${query} set=${set} turns=${turns} />`}<//>
+    <${Printed} cells=${chosen.cells} turns=${turns} />`;
 }
 
-const nameOf = (c) => (c.origin === 'local' ? `${modelTitle(c)} (local)` : modelTitle(c));
+// Where the paper prints another count of target turns than its published turns give, the curves are of the turns.
+function Printed({ cells, turns }) {
+  const printed = cells.filter((c) => c.at.some((e) => e.target_source));
+  if (turns !== '8' || !printed.length) return null;
+  return html`<p class="quiet">The curves are of the published turns. For ${printed.map(cellName).join(', ')} the paper
+    prints fewer turns with target instructions at T = 8 (${printed.map((c) => `${c.at[0].target} of ${c.at[0].of}`)
+      .join(', ')}), since of some it is not known whether they executed.</p>`;
+}
 
 function Drawn({ data, query, set, turns }) {
   const top = (c) => Math.max(0, ...c.variants.flatMap((v) => v.speedups.slice(-1)));
   const cells = [...data.items].sort((a, b) => top(b) - top(a));
-  const names = cells.map(nameOf);
+  const names = cells.map(cellName);
   const chosen = query.models ? query.models.split('|').filter((n) => names.includes(n)) : names.slice(0, SHOWN);
   const toggle = (name) =>
     set(
       { models: (chosen.includes(name) ? chosen.filter((n) => n !== name) : [...chosen, name]).join('|') || 'none' },
       { replace: true },
     );
-  const shown = cells.filter((c) => chosen.includes(nameOf(c)));
+  const shown = cells.filter((c) => chosen.includes(cellName(c)));
   const colour = (name) => colourOf(chosen, name);
   const curves = useMemo(
     () => ({
-      all: shown.map((c) => ({ name: nameOf(c), colour: colour(nameOf(c)), ...curveOf(c, 'speedups', 'correct') })),
+      all: shown.map((c) => ({ name: cellName(c), colour: colour(cellName(c)), ...curveOf(c, 'speedups', 'correct') })),
       target: shown.map((c) => ({
-        name: nameOf(c),
-        colour: colour(nameOf(c)),
+        name: cellName(c),
+        colour: colour(cellName(c)),
         ...curveOf(c, 'speedups_target', 'target'),
       })),
     }),
@@ -113,7 +105,7 @@ function Drawn({ data, query, set, turns }) {
     [
       ['all', 'correct'],
       ['target', 'and executed'],
-    ].map(([side, what]) => ({ name: nameOf(c), what, points: c.points.map((p) => p[side]) })),
+    ].map(([side, what]) => ({ name: cellName(c), what, points: c.points.map((p) => p[side]) })),
   );
   const band = (i) => (r) =>
     html`${share(r.points[i].mean)}<small>${share(r.points[i].low)} to ${share(r.points[i].high)}</small>`;

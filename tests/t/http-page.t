@@ -44,7 +44,7 @@ is 'every row of a table has a cell' "$(jq '[.tables[] as $t | $t.rows[] as $r |
 # --- the addresses of views ---
 http GET / >/dev/null
 cp "$TMP/body" "$TMP/index.html"
-for view in /fast-p /tables /submissions /submit /problems /problems/gemm /system \
+for view in /fast-p /turns /tables /submissions /submit /problems /problems/gemm /system \
     /submissions/01a22971-c52b-75bd-b28d-feb012af546b \
     /submissions/01a22971-c52b-75bd-b28d-feb012af546b/diff/01a22971-c52b-75bd-b28d-feb012af546b '/?problem=gemm'; do
     is "the page answers at $view" "$(http GET "$view") $(cmp "$TMP/body" "$TMP/index.html" && echo same)" '200 same'
@@ -52,6 +52,21 @@ done
 for nothing in /nothing /submissions/1 /problems/gemm/1 /views /vendor; do
     is "and not at $nothing" "$(http GET "$nothing")" 404
 done
+
+browser='Accept: text/html,application/xhtml+xml,*/*;q=0.8'
+is 'a browser gets the page there, which says so' \
+    "$(http GET /nothing -H "$browser") $(cmp "$TMP/body" "$TMP/index.html" && echo same)" '404 same'
+is 'a program gets a problem' "$(http GET /nothing) $(json .code)" '404 not_found'
+is 'so does a browser below /v1' "$(http GET /v1/nothing -H "$browser") $(json .code)" '404 not_found'
+is 'a form that is sent to nothing is told that, too' "$(http POST /nothing -H "$browser" -d x)" 404
+
+# --- the paper's tables without scripts ---
+is 'the tables of the paper are a plain page' "$(http GET /published)" 200
+like 'is HTML, too' "$(header content-type)" '^text/html'
+like 'with the cells of Table 1' "$(tr -d '\n' <"$TMP/body")" \
+    'Gemini 3.1 Pro</th><td>33.3 / 60.4 / 56.2<small>\(33.3 / 62.5 / 59.4\)</small></td>'
+like 'speedups' "$(cat "$TMP/body")" '0.782 / 1.012 / 1.012<small>'
+like 'dashes where nothing qualifies' "$(cat "$TMP/body")" '– / 22.9 / 25.0<small>\(8.3 / 25.0 / 26.0\)'
 
 # --- the board without scripts ---
 is 'the plain board needs no query' "$(http GET /board)" 200
