@@ -3,8 +3,8 @@
 // hollow: not. Circle: published; diamond: local. As SVG elements, so that each dot has a name and a focus.
 import { useEffect, useMemo, useRef, useState } from './vendor/preact.js';
 import { modelTitle, problemTitle, times } from './format.js';
-import { at } from './results.js';
-import { Choice, Empty, html, Table } from './ui.js';
+import { at, bestExecuted } from './results.js';
+import { Choice, Empty, html, Table, targetWord } from './ui.js';
 
 const COLOURS = 6; // --c1 … --c6 of style.css; further models are grey
 const ROW = 46,
@@ -19,12 +19,12 @@ export const colourOf = (models, model) => {
 };
 
 // One mark per cell: filled at the best of the turns with target instructions, hollow where a faster one went
-// without.
+// without, or where that is not known.
 function marksOf(cell, turns) {
   const e = at(cell, turns);
   const marks = [];
-  if (e?.best_target) marks.push({ value: e.best_target, filled: true });
-  if (e?.best && e.best !== e.best_target) marks.push({ value: e.best, filled: false });
+  if (e?.best_target) marks.push({ value: e.best_target, executed: true });
+  if (e?.best && e.best !== e.best_target) marks.push({ value: e.best, executed: bestExecuted(e) });
   return marks.map((m) => ({
     ...m,
     who: modelTitle(cell),
@@ -35,13 +35,12 @@ function marksOf(cell, turns) {
 }
 
 function Mark({ mark, x, y, cls }) {
-  const text = `${mark.who}: ${times(mark.value)}, target instructions ${mark.filled ? 'executed' : 'not executed'},
-    ${mark.origin}`;
+  const text = `${mark.who}: ${times(mark.value)}, target instructions ${targetWord(mark.executed)}, ${mark.origin}`;
   const shape =
     mark.origin === 'local'
       ? html`<path d=${`M${x} ${y - 8}L${x + 8} ${y}L${x} ${y + 8}L${x - 8} ${y}Z`} />`
       : html`<circle cx=${x} cy=${y} r="6" />`;
-  const dot = html`<g class=${`dot ${cls} ${mark.filled ? 'filled' : 'hollow'}`} role="img" aria-label=${text}><title>
+  const dot = html`<g class=${`dot ${cls} ${mark.executed ? 'filled' : 'hollow'}`} role="img" aria-label=${text}><title>
     ${text}</title>${shape}</g>`;
   return mark.id ? html`<a href=${`/submissions/${mark.id}`} aria-label=${text}>${dot}</a>` : dot;
 }
@@ -97,7 +96,7 @@ export function DotChart({ problem, onProblem, models, problems, cells, local, t
               .map((r) => ({
                 id: r.id,
                 value: r.speedup,
-                filled: r.executed === true,
+                executed: r.executed,
                 who: r.who,
                 model: null,
                 origin: 'local',
@@ -121,14 +120,14 @@ export function DotChart({ problem, onProblem, models, problems, cells, local, t
     { head: 'Problem', value: (m) => problemTitle(m.problem) },
     { head: 'Model', value: (m) => m.who },
     { head: 'Best speedup', num: true, value: (m) => m.value, cell: (m) => times(m.value) },
-    { head: 'Target instructions', value: (m) => (m.filled ? 'executed' : 'not executed') },
+    { head: 'Target instructions', value: (m) => targetWord(m.executed) },
     { head: 'From', value: (m) => m.origin },
   ];
   return html`<div class="legend">
       ${named.map((m) => html`<span><${Key} cls=${colourOf(models, m)} />${m}</span>`)}
       ${others && html`<span><${Key} cls="c0" />others</span>`}
       <span class="quiet">
-        filled: target instructions executed · hollow: not · circle: published · diamond: local</span>
+        filled: target instructions executed · hollow: not, or not known · circle: published · diamond: local</span>
       <${Choice} label="Models" value=${which} onChange=${show} options=${[
         ['main', 'models'],
         ['all', 'and ablations'],

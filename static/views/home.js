@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first screen: the question, the one chart, the board.
 import { useData } from '../api.js';
+import { cellName } from '../cells.js';
 import { DotChart } from '../dots.js';
-import { DASH, deviceTitle, msOfUs, number, percent, problemTitle, shortId, times } from '../format.js';
+import { DASH, deviceTitle, msOfUs, number, percent, problemTitle, share, shortId, times } from '../format.js';
 import { mergeCells, modelsByBest, problemOrder, rankRows, rowOfCell, rowOfEntry } from '../results.js';
 import { link, useQuery } from '../router.js';
 import { Badge, html, Load, Section, Select, Table, Target, targetWord, When } from '../ui.js';
@@ -138,12 +139,20 @@ function Which({ board, pick }) {
       options=${board.baselines} onChange=${pick('baseline')} />`}</div>`;
 }
 
-// What the speedups measured here are over.
+// What the speedups measured here are over, and the time that it took.
 function Over({ board }) {
-  const { name, version } = board?.items.find((i) => i.baseline)?.baseline || {};
-  return name && html`<p class="quiet">
-    Local: speedup over ${name} ${version}; an entry’s best of all its attempts.</p>`;
+  const took = new Map();
+  for (const { baseline: b } of board?.items || [])
+    if (b) took.set(nameOf(b), [...(took.get(nameOf(b)) || []), b.us]);
+  if (!took.size) return null;
+  const each = [...took].map(([name, us]) => {
+    const [least, most] = [Math.min(...us), Math.max(...us)].map(number);
+    return `${name} (${least === most ? least : `${least} to ${most}`} µs beside them)`;
+  });
+  return html`<p class="quiet">Local: speedup over ${each.join(' and ')}; an entry’s best of all its attempts.</p>`;
 }
+
+const nameOf = (baseline) => [baseline.name, baseline.version].filter(Boolean).join(' ');
 
 // What an operator took off the board, and why.
 function Hidden({ items }) {
@@ -156,8 +165,9 @@ function Hidden({ items }) {
 function Board({ rows, choice, flops }) {
   const most = Math.max(1.1, ...rows.map((r) => (r.ci95 ? r.ci95[1] : r.speedup || 0)));
   const timed = rows.some((r) => r.speedup !== null);
+  const some = (name) => rows.some((r) => r[name] !== null);
   const columns = [
-    { head: '#', csv: 'rank', num: true, cls: 'rank', value: (r) => r.rank },
+    timed && { head: '#', csv: 'rank', num: true, cls: 'rank', value: (r) => r.rank },
     { head: 'Who', value: (r) => r.who, cls: 'who', cell: (r) => html`<${Who} row=${r} />` },
     timed && {
       head: 'Speedup',
@@ -168,10 +178,10 @@ function Board({ rows, choice, flops }) {
     },
     { csv: 'ci95_low', cell: null, value: (r) => r.ci95?.[0] },
     { csv: 'ci95_high', cell: null, value: (r) => r.ci95?.[1] },
-    timed && { head: 'ms', num: true, cls: 'wide-only', value: (r) => r.us && r.us / 1000, cell: (r) => msOfUs(r.us) },
-    timed &&
-      flops > 0 &&
-      rows.some((r) => r.us) && {
+    some('us') && { head: 'ms', num: true, cls: 'wide-only', value: (r) => r.us && r.us / 1000,
+      cell: (r) => msOfUs(r.us) },
+    some('us') &&
+      flops > 0 && {
         head: 'TFLOP/s',
         num: true,
         cls: 'wide-only',
@@ -188,24 +198,39 @@ function Board({ rows, choice, flops }) {
       head: html`<span class="wide-only">Executed</span><span class="narrow-only">Exec.</span>`,
       csv: 'target_executed',
       value: (r) => targetWord(r.executed),
-      cell: (r) => html`<${Target} executed=${r.executed} />`,
+      cell: (r) =>
+        r.id || r.speedup !== null
+          ? html`<${Target} executed=${r.executed} />${r.tensorShare !== null && html`<small class="wide-only">
+            ${share(r.tensorShare)} tensor</small>`}`
+          : DASH,
     },
-    {
+    { csv: 'tensor_share', cell: null, value: (r) => r.tensorShare },
+    some('correct') && {
       head: `Correct, T = ${TURNS}`,
       csv: 'correct_percent',
       num: true,
       cls: 'wide-only',
       value: (r) => r.correct,
-      cell: (r) => (r.correct === null ? DASH : html`<span title=${r.correctOf}>${percent(r.correct)}</span>`),
+      cell: (r) => (r.correct === null ? DASH : html`<span title=${correctText(r)}>${percent(r.correct)}</span>`),
     },
+    some('correct') && { csv: 'correct_low', cell: null, value: (r) => r.correctCi?.[0] },
+    some('correct') && { csv: 'correct_high', cell: null, value: (r) => r.correctCi?.[1] },
     { head: 'Device', cls: 'wide-only', value: (r) => r.device_model, cell: (r) => deviceTitle(r.device_model) },
     { head: 'From', cls: 'wide-only', value: (r) => r.origin, cell: (r) => html`<${Origin} of=${r.origin} />` },
+    { csv: 'attempts', cell: null, value: (r) => r.attempts },
+    { csv: 'baseline', cell: null, value: (r) => r.baseline && nameOf(r.baseline) },
+    { csv: 'baseline_us', cell: null, value: (r) => r.baseline?.us },
   ].filter(Boolean);
-  return html`<${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns}
-    rows=${rows} rowClass=${(r) => r.origin}
+  return html`${rows.length > 0 && !timed && html`<p class="quiet">Nothing here was timed: fewest thread instructions
+    first, which says little about speed.</p>`}
+    <${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns} rows=${rows}
+    rowClass=${(r) => r.origin}
     empty=${html`No entry for this choice yet. <a
       href=${link('/submit', { problem: choice.problem, arch: choice.arch })}>Submit the first one.</a>`} />`;
 }
+
+const correctText = (r) => `${r.correctOf} turns${r.correctCi
+  ? `, 95 % interval ${r.correctCi.map(share).join(' to ')}` : ''}`;
 
 const Origin = ({ of }) => html`<${Badge} kind=${of === 'local' ? 'local' : ''}>${of}<//>`;
 
@@ -215,7 +240,10 @@ function Who({ row }) {
     row.owner && row.owner !== 'anonymous' && row.owner,
     row.attempts > 1 && row.id && `best of ${row.attempts}`,
   ].filter(Boolean);
-  return html`${row.id ? html`<a href=${`/submissions/${row.id}`}>${row.who}</a>` : row.who}
+  const c = row.cell?.cell !== undefined && row.cell; // its turns are in the database
+  const to = row.id ? `/submissions/${row.id}` : c && link('/turns', { problem: c.problem, device: c.device_model,
+    workload: c.workload, model: cellName(c) });
+  return html`${to ? html`<a href=${to}>${row.who}</a>` : row.who}
     ${row.flags.map((f) => html` <${Badge} kind="flag">${f}<//>`)}
     ${sub.length > 0 && html`<small>${sub.join(' · ')}</small>`}
     <small class="narrow-only">${deviceTitle(row.device_model)} · ${row.origin}</small>`;
