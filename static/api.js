@@ -41,7 +41,9 @@ export const exists = async (path) => (await fetch(path, { method: 'HEAD', heade
 
 // A file under its own name; through fetch, because a link cannot carry a token.
 export async function download(path, name) {
-  const answer = await fetch(path, { headers: headers() });
+  const answer = await fetch(path, { headers: headers() }).catch(() => {
+    throw new ApiError('the server cannot be reached', 0);
+  });
   if (!answer.ok) throw new ApiError(`there is no ${name}`, answer.status);
   save(await answer.blob(), name);
 }

@@ -23,7 +23,7 @@ export function numbersOf(value, path = '', out = new Map()) {
 export default function Diff({ captures: [a, b] }) {
   const pair = useData([`/v1/submissions/${a}`, `/v1/submissions/${b}`]);
   return html`<h1>Difference</h1><${Load} of=${pair}>${([left, right]) => html`
-    <${Table} name="The two" bare columns=${[
+    <${Table} name="The two" columns=${[
       { head: 'Side', value: (r) => r.side },
       {
         head: 'Submission',

@@ -6,7 +6,7 @@ import { Histogram, Roofline } from '../chart.js';
 import { Source } from '../code.js';
 import { evaluate } from '../expr.js';
 import { bytes, duration, number, share, times } from '../format.js';
-import { Facts, html, Section, Table } from '../ui.js';
+import { Facts, html, Notice, Section, Table } from '../ui.js';
 
 const yesNo = (v) => (v === true ? 'yes' : v === false ? 'no' : null);
 
@@ -22,7 +22,8 @@ function Interval({ value, ci95 }) {
   const low = Math.min(0.9, ci95[0] * 0.98),
     high = Math.max(1.1, ci95[1] * 1.02);
   const x = (v) => `${(100 * (v - low)) / (high - low)}%`;
-  return html`<span class="meter wide"><span class="track" role="img" aria-label=${`${times(value)},
+  return html`<p class="quiet">Speedup with its 95 % interval, from ${times(low)} to ${times(high)}; the line is the
+      vendor’s library, 1.0.</p><span class="meter wide"><span class="track" role="img" aria-label=${`${times(value)},
     95 % interval ${times(ci95[0])} to ${times(ci95[1])}`}>
     <i class="one" style=${{ left: x(1) }}></i><i class="ci" style=${{ left: x(ci95[0]),
       width: `${(100 * (ci95[1] - ci95[0])) / (high - low)}%` }}></i>
@@ -60,7 +61,7 @@ function Numbers({ report, submission }) {
   ];
   return html`<${Section} title="Time">
     ${submission.speedup?.ci95 && html`<${Interval} ...${submission.speedup} />`}
-    <${Table} name="Times" bare columns=${[{ head: 'µs', value: (r) => r.name }, us('median', 'Median'),
+    <${Table} name="Times" columns=${[{ head: 'µs', value: (r) => r.name }, us('median', 'Median'),
       us('mean', 'Mean'), us('first', 'First of a batch'), us('rest', 'Others')]} rows=${rows} />
     <${Facts} rows=${[
       ['Blocks', t.blocks && `${number(t.blocks)} in ${number(t.batches)} batches`],
@@ -121,9 +122,10 @@ function RooflineOf({ report }) {
     });
   const tflops = (rate) => `${number(rate / 1e12)} TFLOP/s`;
   const rates = points.map((p) => `${p.name} ${tflops(p.flops)}`);
-  return html`<${Roofline} title=${html`Roofline at the highest clock: ● candidate, ○ baseline`} peak=${peak}
-    bandwidth=${arch.memory_bytes_per_s} points=${points}
-    label=${`${rates.join(', ')} of ${tflops(peak)}`} />`;
+  const text = `${rates.join(', ')} of ${tflops(peak)}; ${number(flops / moved)} FLOP per byte, the ridge is at
+    ${number(peak / arch.memory_bytes_per_s)}`;
+  return html`<div><${Roofline} title=${html`Roofline at the highest clock: ● candidate, ○ baseline`} peak=${peak}
+    bandwidth=${arch.memory_bytes_per_s} points=${points} label=${text} /><p class="quiet">${text}.</p></div>`;
 }
 
 // ---- what was found ----
@@ -160,11 +162,12 @@ function Findings({ report }) {
 function TargetInstructions({ report }) {
   const families = Object.entries(report.target?.families || {}).map(([name, f]) => ({ name, ...f }));
   if (!families.length) return null;
+  const counted = families.some((f) => [f.static, f.warps, f.threads].some((v) => typeof v === 'number'));
   const count = (name, head) => ({ head, csv: name, num: true, value: (f) => f[name], cell: (f) => number(f[name]) });
   return html`<${Section} title="Instructions">
-    <${Table} name="Instruction families" columns=${[{ head: 'Family', value: (f) => f.name },
+    ${counted && html`<${Table} name="Instruction families" columns=${[{ head: 'Family', value: (f) => f.name },
       count('static', 'In the module'), count('warps', 'Executed by warps'), count('threads', 'By threads')]}
-      rows=${families} />
+      rows=${families} />`}
     <${Facts} rows=${[
       [
         'Share of the work on tensor units',
@@ -235,7 +238,7 @@ function Kernels({ report }) {
   return html`<${Section} title="Kernels"><${Table} name="Kernels" columns=${[
     { head: 'Kernel', cls: 'wide mono', value: (k) => k.name || k.symbol },
     size('registers', 'Registers'),
-    size('shared_bytes', 'Shared'),
+    size('shared_bytes', 'Static shared'),
     size('local_bytes', 'Local'),
     size('spill_store_bytes', 'Spill stores'),
     size('spill_load_bytes', 'Spill loads'),
@@ -268,12 +271,12 @@ function Environment({ report }) {
     ['Slowed down, share of samples', e.throttle && (listed(e.throttle, share) || 'never')],
     ['ECC errors meanwhile', typeof e.ecc_errors === 'number' && number(e.ecc_errors)],
     ['Compiler', report.compile?.compiler],
-    ['Options', report.compile?.options && html`<code>${report.compile.options.join(' ')}</code>`],
+    ['Options', report.compile?.options && html`<code>${report.compile.options.join(' ')}</code>`, 'wide'],
     ['Versions', listed(report.versions, String)],
     ['Epoch', number(report.epoch)],
-    ['Sandbox', report.sandbox?.join(', ')],
+    ['Sandbox', report.sandbox?.join(', '), 'wide'],
     ['Device code', code && html`<span class="mono" title=${code}>${code.slice(0, 12)}…</span>`],
-    ['Where the time of timing went', listed(report.timing?.parts_ms, duration)],
+    ['Where the time of timing went', listed(report.timing?.parts_ms, duration), 'wide'],
   ]} /><//>`;
 }
 
@@ -306,7 +309,7 @@ export function Code({ submission: s, report, source, log }) {
     <summary>Log</summary><pre tabindex="0">${log}</pre></details><//>`}
     ${plan && html`<${Section} title="Launch plan"><${Plan} plan=${plan} /><//>`}
     <${Section} title="Source" id="source"><${Source} text=${source} language=${s.language} notes=${notes} /><//>
-    <${Files} submission=${s} />`;
+    <${Files} submission=${s} report=${report} log=${log} />`;
 }
 
 const argument = (a) =>
@@ -325,7 +328,8 @@ function Plan({ plan }) {
     { head: 'Grid', value: (l) => dims(l.grid) },
     { head: 'Block', value: (l) => dims(l.block) },
     { head: 'Cluster', value: (l) => dims(l.cluster) },
-    { head: 'Shared', num: true, value: (l) => l.shared_bytes },
+    { head: 'Dynamic shared', csv: 'shared_bytes', num: true, value: (l) => l.shared_bytes,
+      cell: (l) => (typeof l.shared_bytes === 'number' ? bytes(l.shared_bytes) : l.shared_bytes) },
     { head: 'Arguments', cls: 'wide', value: (l) => (l.args || []).map(argument).join(', ') },
   ];
   const maps = Object.entries(plan.tensor_maps || {}).map(([name, m]) => ({ name, ...m }));
@@ -344,22 +348,24 @@ function Plan({ plan }) {
 
 const ENDINGS = { report: 'json', source: null, ptx: 'ptx', cubin: 'cubin', log: 'txt' };
 
-function Files({ submission: s }) {
-  const [there, set] = useState([]);
+// What there is to download: what was loaded is there; of what a compiler makes, the server is asked.
+function Files({ submission: s, report, log }) {
+  const [made, set] = useState([]);
+  const [error, fail] = useState(null);
+  const compiled = report?.stages?.some((x) => x.name === 'compile' && x.state === 'passed');
   useEffect(() => {
-    Promise.all(
-      Object.keys(ENDINGS).map(async (name) => (await exists(`/v1/submissions/${s.id}/${name}`)) && name),
-    ).then(
+    set([]);
+    if (!compiled) return;
+    Promise.all(['ptx', 'cubin'].map(async (name) => (await exists(`/v1/submissions/${s.id}/${name}`)) && name)).then(
       (l) => set(l.filter(Boolean)),
       () => {},
     );
-  }, [s.id, s.state]);
-  if (!there.length) return null;
+  }, [s.id, compiled]);
+  const there = [report && 'report', 'source', ...made, log && 'log'].filter(Boolean);
   const ending = (name) => ENDINGS[name] || (s.language === 'ptx' ? 'ptx' : 'cu');
+  const get = (name) =>
+    download(`/v1/submissions/${s.id}/${name}`, `${s.id}-${name}.${ending(name)}`).then(() => fail(null), fail);
   return html`<${Section} title="Files"><ul class="line">${there.map(
-    (name) => html`<li>
-    <button type="button"
-      onClick=${() => download(`/v1/submissions/${s.id}/${name}`, `${s.id}-${name}.${ending(name)}`)}>${name}</button>
-      </li>`,
-  )}</ul><//>`;
+    (name) => html`<li><button type="button" onClick=${() => get(name)}>${name}</button></li>`,
+  )}</ul>${error && html`<${Notice} error=${error} />`}<//>`;
 }
