@@ -19,10 +19,10 @@ export default function Problem({ captures: [name] }) {
       run</a> <a href=${link('/', { problem: name })}>Board</a></p></div>
     <p class="lead">${p.description}</p>
     <${Tensors} problem=${p} /><${Rules} problem=${p} baseline=${baselineOf(passed.items)} />
-    <${Workloads} problem=${p} />
     ${examples[name]?.length > 0 && html`<${Section} title="Examples"><ul class="line">
       ${examples[name].map((e) => html`<li><a href=${link('/submit', { problem: name, example: e })}>${e}</a>
-      </li>`)}</ul><//>`}`}<//>`;
+      </li>`)}</ul><//>`}
+    <${Workloads} problem=${p} />`}<//>`;
 }
 
 // What speedups are over, as last measured: the vendor's own rather than one composed of its parts.
@@ -54,10 +54,14 @@ function Rules({ problem: p, baseline }) {
     ['Least traffic', html`<code>${p.bytes}</code> bytes`],
     [
       'Baseline',
-      baseline ? `${baseline.name} ${baseline.version || ''}` : 'the vendor’s library; not measured here yet',
+      baseline
+        ? `${baseline.name} ${baseline.version || ''}`
+        : `${p.name === 'gemm' ? 'cuBLAS' : 'cuDNN'}; not measured here yet`,
     ],
   ]} /><//>`;
 }
+
+const MANY = 30; // beyond that the others are folded
 
 function Workloads({ problem: p }) {
   const columns = [
@@ -96,5 +100,10 @@ function Workloads({ problem: p }) {
       (b.name === p.default_workload) - (a.name === p.default_workload) ||
       (b.name === p.cpu_workload) - (a.name === p.cpu_workload),
   );
-  return html`<${Section} title="Workloads"><${Table} name="Workloads" columns=${columns} rows=${rows} /><//>`;
+  const named = rows.filter((w) => w.paper || w.name === p.default_workload || w.name === p.cpu_workload);
+  if (rows.length <= MANY || !named.length)
+    return html`<${Section} title="Workloads"><${Table} name="Workloads" columns=${columns} rows=${rows} /><//>`;
+  return html`<${Section} title="Workloads"><${Table} name="Workloads of the paper" columns=${columns} rows=${named} />
+    <details><summary>All ${rows.length} workloads</summary><${Table} name="Workloads" columns=${columns}
+      rows=${rows} /></details><//>`;
 }

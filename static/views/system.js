@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of the service: lanes with what waits in them, workers and their devices.
+import { useRef } from '../vendor/preact.js';
 import { useData } from '../api.js';
-import { DASH, deviceTitle, duration, number } from '../format.js';
+import { DASH, deviceTitle, duration, number, problemTitle, shortId } from '../format.js';
+import { link } from '../router.js';
 import { Badge, html, Load, Section, Table, When } from '../ui.js';
 
 const EVERY = 5000;
+const SHOWN = 10;
 const Health = ({ of }) => html`<${Badge} kind=${of ? 'good' : 'bad'}>${of ? 'healthy' : 'not healthy'}<//>`;
 
 // How long the last one in a lane would wait; null: nobody serves it, or it has no history.
@@ -40,7 +43,7 @@ const lanes = [
     csv: 'wait_ms',
     num: true,
     value: wait,
-    cell: (l) => (wait(l) === null ? DASH : duration(wait(l))),
+    cell: (l) => (wait(l) === null ? DASH : wait(l) === 0 ? 'not at all' : `about ${duration(wait(l))}`),
   },
 ];
 
@@ -106,9 +109,63 @@ const workers = [
     csv: 'seen_age_s',
     num: true,
     value: (w) => w.seen_age_s,
-    cell: (w) => `${duration(1000 * w.seen_age_s)} ago`,
+    cell: (w) => `${w.seen_age_s < 60 ? `${Math.round(w.seen_age_s)} s` : duration(1000 * w.seen_age_s)} ago`,
   },
 ];
+
+// Those under way, and of those that wait the newest, with their places: the line in front of who comes now.
+const jobs = [
+  {
+    head: 'Place',
+    csv: 'position',
+    num: true,
+    value: (s) => s.position,
+    cell: (s) => s.position ?? html`<${Badge} kind="wait">running<//>`,
+  },
+  {
+    head: 'Submission',
+    csv: 'id',
+    cls: 'who',
+    value: (s) => s.id,
+    cell: (s) => html`<a href=${`/submissions/${s.id}`}>${s.label || shortId(s.id)}</a>
+      ${s.method && html`<small>${s.method}</small>`}`,
+  },
+  { csv: 'label', cell: null, value: (s) => s.label },
+  {
+    head: 'Problem',
+    cls: 'wide-only',
+    value: (s) => `${s.problem} ${s.workload}`,
+    cell: (s) => `${problemTitle(s.problem)} ${s.workload}`,
+  },
+  { head: 'Lane', value: (s) => s.lane?.name },
+  { head: 'Submitted', value: (s) => s.created_at, cell: (s) => html`<${When} at=${s.created_at} />` },
+  {
+    head: 'Expected in',
+    csv: 'eta_s',
+    num: true,
+    value: (s) => s.eta_s,
+    cell: (s) => {
+      if (s.position && s.lane?.healthy === false) return 'its lane is paused';
+      return s.eta_s ? duration(1000 * s.eta_s) : DASH;
+    },
+  },
+];
+
+function Jobs() {
+  const [running, queued] = ['running', 'queued'].map((state) =>
+    useData(link('/v1/submissions', { state, limit: SHOWN }), { every: EVERY }),
+  );
+  const ids = [...(queued.data?.items || []), ...(running.data?.items || [])].map((s) => `/v1/submissions/${s.id}`);
+  const each = useData(ids.length ? ids : null, { every: EVERY });
+  const last = useRef([]); // what is shown until others are there
+  if (each.data) last.current = each.data;
+  const rows = ids.length
+    ? last.current.filter((s) => s.state !== 'done').sort((a, b) => (a.position || 0) - (b.position || 0))
+    : [];
+  return html`<${Section} title="Submissions under way"><${Load} of=${queued}>${() => html`<${Table}
+      name="Submissions under way" columns=${jobs} rows=${rows} empty="Nothing waits, nothing runs." />
+    ${queued.data.next && html`<p class="quiet">Of those that wait, the newest ${SHOWN}.</p>`}`}<//><//>`;
+}
 
 export default function System() {
   const queue = useData('/v1/queue', { every: EVERY }),
@@ -116,6 +173,7 @@ export default function System() {
   return html`<h1>System</h1>
     <${Section} title="Queue"><${Load} of=${queue}>${(d) => html`<${Table} name="Queue" columns=${lanes}
       rows=${d.lanes} empty="No lane yet: no worker has registered and nothing waits." />`}<//><//>
+    <${Jobs} />
     <${Section} title="Workers"><${Load} of=${all}>${(d) => html`<${Table} name="Workers" columns=${workersOf(d.items)}
       rows=${d.items} empty="No worker has registered." />`}<//><//>
     <p class="quiet">Counters for Prometheus are at <a href="/metrics">/metrics</a>, health at <a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paper's tables in its layout, with local rows beside. A dash stands where nothing qualifies.
 import { useData } from '../api.js';
-import { DASH, modelTitle, problemTitle } from '../format.js';
+import { DASH, deviceTitle, modelTitle, problemTitle } from '../format.js';
 import { at, mergeCells } from '../results.js';
 import { Badge, CsvButton, html, Load, Notice, Section } from '../ui.js';
 
@@ -28,7 +28,8 @@ export default function Tables() {
       return html`${file.tables.map((t) => t.devices.map((d) => html`<${PaperTable} table=${t}
         device=${file.devices.find((x) => x.name === d)} cells=${cells} file=${file} />`))}
         <${Local} cells=${cells.filter((c) => c.origin === 'local')} file=${file} />
-        <${Notice} kind="wait"><p>${file.unknown.map((u) => `Table ${u.number}: ${u.why}`).join('. ')}.</p><//>
+        ${file.unknown.map((u) => html`<${Notice} kind="wait"><p>Table ${u.number} of the paper is not here: ${u.why}.
+          </p><//>`)}
         <p class="quiet">Source: ${file.source} (${file.date}). ${file.note}</p>`;
     }}<//>`;
 }
@@ -71,7 +72,7 @@ function Local({ cells, file }) {
       ...known.filter((p) => here.some((c) => c.problem === p)),
       ...new Set(here.map((c) => c.problem).filter((p) => !known.includes(p))),
     ];
-    return html`<${Layout} title=${`Measured here: ${device}`} problems=${problems} rows=${rows} />`;
+    return html`<${Layout} title=${`Measured here: ${deviceTitle(device)}`} problems=${problems} rows=${rows} />`;
   });
 }
 
@@ -102,7 +103,8 @@ function Layout({ title, problems, rows }) {
     (m) => html`<div class="table">
     <div class="head"><h3>${m.name}</h3><${CsvButton} name=${`${title} ${m.name}`} columns=${columns(m)}
       rows=${rows} /></div>
-    <div class="scroll" role="region" tabindex="0" aria-label=${`${title}: ${m.name}`}><table class="paper">
+    <div class="scroll" role="region" tabindex="0" aria-label=${`${title}: ${m.name}`}><table class="paper"
+      style=${{ '--columns': problems.length }}>
       <thead><tr><th scope="col">Model</th>${problems.map((p) => html`<th scope="col">${problemTitle(p)}</th>`)}</tr>
         </thead>
       <tbody>${rows.map((r) => html`<tr class=${r.local ? 'local' : ''}>
