@@ -96,12 +96,8 @@ static enum err answer_board(struct request *r, const struct board_filter *q)
     buf_init(&b, BOARD_BYTES);
     buf_addf(&b, "{\"problem\":\"%s\",\"workload\":\"%s\",\"arch\":\"%s\",\"flops\":%lld,",
              q->problem, q->workload, q->arch, (long long)problem_flops(p, w));
-    size_t name = b.len;
     enum err e = store_board_text(r->db, q, &b, &r->fault);
     if (!e && !b.failed) {
-        memmove(b.data + name, b.data + name + 1,
-                b.len - name); /* its opening brace, and the end */
-        b.len--;
         buf_adds(&b, "\n");
         return answer_buf(r, 200, "application/json", &b);
     }

@@ -9,9 +9,16 @@
 #include "core/db/store.h"
 #include "core/limits.h"
 
-enum { HEAD_TEXT, HEAD_BOARDS };                          /* of BOARD_HEAD */
+enum { HIDDEN, ID, EPOCH, BASELINE };                     /* of BOARD_CHOICES */
 enum { BOARD, SPEEDUP, CI_LOW, CI_HIGH, ATTEMPTS, ITEM }; /* of BOARD_PAGE and BOARD_PAGES */
-enum { ENTRY_BYTES = 64, BOARDS = 256 };
+enum { ENTRY_BYTES = 64, BOARDS = 256, DIGITS = 20, NO_EPOCH = -1 };
+
+/* Of the boards that a reader may choose from, those of one epoch and one baseline. */
+struct choice {
+    struct db_rows rows;  /* all, by epoch and baseline; one without a board: there is none */
+    int64_t epoch;        /* NO_EPOCH: none */
+    const char *baseline; /* NULL: none */
+};
 
 /* How far the ranks of one board are given. */
 struct ranks {
@@ -31,22 +38,15 @@ static bool is_in_band(const struct ranks *r, double ln, double half)
     return r->first - ln <= sqrt(r->half * r->half + half * half);
 }
 
-/* NAN for null. */
-static double number_at(const struct db_rows *rows, int row, int column)
-{
-    const char *text = db_get(rows, row, column);
-    return text ? strtod(text, NULL) : NAN;
-}
-
 /* Rank of the next entry of a board, best first; 0: it was not timed. */
 static int next_rank(struct ranks *r, const struct db_rows *rows, int row)
 {
-    double speedup = number_at(rows, row, SPEEDUP);
+    double speedup = db_get_double(rows, row, SPEEDUP);
     r->entries++;
     if (isnan(speedup))
         return 0;
     double ln = log(speedup);
-    double half = half_width(number_at(rows, row, CI_LOW), number_at(rows, row, CI_HIGH));
+    double half = half_width(db_get_double(rows, row, CI_LOW), db_get_double(rows, row, CI_HIGH));
     if (!r->rank || !is_in_band(r, ln, half)) {
         r->rank = r->entries;
         r->first = ln;
@@ -66,64 +66,197 @@ static struct ranks *ranks_of(struct ranks all[BOARDS], int64_t board)
     return NULL;
 }
 
+/* Printing it takes longer than all else that is done for an entry. */
+static void add_number(struct buf *out, uint64_t n)
+{
+    char digits[DIGITS];
+    size_t at = DIGITS;
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    buf_add(out, digits + at, DIGITS - at);
+}
+
+static void add_item(struct buf *out, const struct db_rows *rows, int row, int rank)
+{
+    buf_adds(out, row ? ",{\"rank\":" : "{\"rank\":");
+    if (rank)
+        add_number(out, (uint64_t)rank);
+    else
+        buf_adds(out, "null");
+    buf_adds(out, ",\"attempts\":");
+    add_number(out, db_get_binary(rows, row, ATTEMPTS));
+    buf_adds(out, ",");
+    buf_add(out, db_get(rows, row, ITEM) + 1, /* without its opening brace */
+            db_get_length(rows, row, ITEM) - 1);
+}
+
 /* The entries with their ranks; those of several boards come mixed, each board's in its order. */
 static enum err add_items(const struct db_rows *rows, struct buf *out, struct fault *f)
 {
     struct ranks all[BOARDS] = {0};
+    if (rows->count) /* grow once */
+        buf_room(out, (size_t)rows->count * (db_get_length(rows, 0, ITEM) + ENTRY_BYTES));
     for (int i = 0; i < rows->count; i++) {
-        const char *item = db_get(rows, i, ITEM), *attempts = db_get(rows, i, ATTEMPTS);
-        struct ranks *r = ranks_of(all, db_get_int(rows, i, BOARD));
-        char rank[ENTRY_BYTES] = "null";
+        struct ranks *r = ranks_of(all, (int64_t)db_get_binary(rows, i, BOARD));
         if (!r)
             return fault_set(f, ERR_INTERNAL, "cannot rank more than %d boards at once", BOARDS);
-        int n = next_rank(r, rows, i);
-        if (n)
-            snprintf(rank, sizeof(rank), "%d", n);
-        if (i == 0)
-            buf_room(out, (size_t)rows->count * (strlen(item) + ENTRY_BYTES)); /* grow once */
-        buf_adds(out, i ? ",{\"rank\":" : "{\"rank\":");
-        buf_adds(out, rank);
-        buf_adds(out, ",\"attempts\":");
-        buf_adds(out, attempts);
-        buf_adds(out, ",");
-        buf_adds(out, item + 1); /* without its opening brace */
+        add_item(out, rows, i, next_rank(r, rows, i));
     }
     return ERR_NONE;
 }
 
-static enum err add_page(struct db *db, const char *boards, int limit, struct buf *out,
+/* ---- which boards ---- */
+
+static bool is_board(const struct db_rows *rows, int row)
+{
+    return db_get(rows, row, ID) != NULL;
+}
+
+static int64_t epoch_of(const struct db_rows *rows, int row)
+{
+    return (int64_t)db_get_binary(rows, row, EPOCH);
+}
+
+static bool is_composed(const char *baseline)
+{
+    static const char end[] = "(composed)";
+    size_t n = strlen(baseline);
+    return n >= sizeof(end) - 1 && !strcmp(baseline + n - (sizeof(end) - 1), end);
+}
+
+/* A board that has a baseline, of the epoch that was chosen. */
+static bool is_timed(const struct choice *c, int row)
+{
+    return is_board(&c->rows, row) && epoch_of(&c->rows, row) == c->epoch &&
+           *db_get(&c->rows, row, BASELINE);
+}
+
+/* The newest epoch and the vendor's own baseline, or one put together of its parts if there is no
+ * other, unless the reader says which. */
+static void choose(struct choice *c, const struct board_filter *q)
+{
+    int last = c->rows.count - 1;
+    c->epoch = q->epoch ? q->epoch : is_board(&c->rows, last) ? epoch_of(&c->rows, last) : NO_EPOCH;
+    c->baseline = q->baseline;
+    for (int i = 0; !q->baseline && i < c->rows.count; i++) {
+        const char *baseline = db_get(&c->rows, i, BASELINE);
+        if (is_timed(c, i) &&
+            (!c->baseline || (is_composed(c->baseline) && !is_composed(baseline))))
+            c->baseline = baseline;
+    }
+}
+
+/* Does a board hold what was chosen? What was not timed at all is shown beside every baseline. */
+static bool is_chosen(const struct choice *c, int row)
+{
+    return is_board(&c->rows, row) && epoch_of(&c->rows, row) == c->epoch &&
+           (!is_timed(c, row) ||
+            (c->baseline && !strcmp(db_get(&c->rows, row, BASELINE), c->baseline)));
+}
+
+/* As a PostgreSQL array; "" if there is none. */
+static void list_chosen(const struct choice *c, struct buf *ids)
+{
+    for (int i = 0; i < c->rows.count; i++)
+        if (is_chosen(c, i))
+            buf_addf(ids, "%c%llu", ids->len ? ',' : '{',
+                     (unsigned long long)db_get_binary(&c->rows, i, ID));
+    buf_adds(ids, ids->len ? "}" : "");
+}
+
+static void add_text(struct buf *out, const char *s)
+{
+    json_t *string = s ? json_string(s) : json_null();
+    char *text = json_dumps(string, JSON_ENCODE_ANY);
+    buf_adds(out, text ? text : "null"); /* a name that is no UTF-8 is nobody's */
+    free(text);
+    json_decref(string);
+}
+
+static void add_choice(const struct choice *c, struct buf *out)
+{
+    int64_t epoch = NO_EPOCH;
+    if (c->epoch == NO_EPOCH)
+        buf_adds(out, "\"epoch\":null,\"epochs\":[");
+    else
+        buf_addf(out, "\"epoch\":%lld,\"epochs\":[", (long long)c->epoch);
+    for (int i = 0; i < c->rows.count && is_board(&c->rows, i); i++) {
+        if (epoch_of(&c->rows, i) != epoch)
+            buf_addf(out, "%s%lld", epoch == NO_EPOCH ? "" : ",", (long long)epoch_of(&c->rows, i));
+        epoch = epoch_of(&c->rows, i);
+    }
+    buf_adds(out, "],\"baseline\":");
+    add_text(out, c->baseline);
+    buf_adds(out, ",\"baselines\":[");
+    const char *baseline = NULL;
+    for (int i = 0; i < c->rows.count; i++) {
+        if (!is_timed(c, i) || (baseline && !strcmp(baseline, db_get(&c->rows, i, BASELINE))))
+            continue;
+        buf_adds(out, baseline ? "," : "");
+        baseline = db_get(&c->rows, i, BASELINE);
+        add_text(out, baseline);
+    }
+    buf_adds(out, "]");
+}
+
+/* What an operator took off: rarely anything. */
+static enum err add_hidden(struct db *db, const struct board_filter *q, const struct choice *c,
+                           struct buf *out, struct fault *f)
+{
+    buf_adds(out, ",\"hidden\":");
+    if (db_get_binary(&c->rows, 0, HIDDEN))
+        return db_read_bytes(db, STMT_BOARD_HIDDEN,
+                             DB_ARGS(db_text(q->problem), db_text(q->workload), db_text(q->arch)),
+                             out, f);
+    buf_adds(out, "[]");
+    return ERR_NONE;
+}
+
+static enum err add_page(struct db *db, const struct choice *c, int limit, struct buf *out,
                          struct fault *f)
 {
-    struct db_rows rows;
-    enum err e;
-    if (strchr(boards, ','))
-        e = db_run(db, STMT_BOARD_PAGES, DB_ARGS(db_text(boards), db_int(limit)), &rows, f);
-    else
-        e = db_run(db, STMT_BOARD_PAGE,
-                   DB_ARGS(db_int(strtoll(boards + 1, NULL, 10)), db_int(limit)), &rows, f);
+    struct db_rows rows = {0};
+    struct buf ids;
+    enum err e = ERR_NONE;
+    buf_init(&ids, BOARDS * DIGITS);
+    list_chosen(c, &ids);
+    if (ids.failed)
+        e = fault_set(f, ERR_INTERNAL, "cannot read more than %d boards at once", BOARDS);
+    else if (ids.len && strchr(ids.data, ','))
+        e = db_run_binary(db, STMT_BOARD_PAGES, DB_ARGS(db_text(ids.data), db_int(limit)), &rows,
+                          f);
+    else if (ids.len)
+        e = db_run_binary(db, STMT_BOARD_PAGE,
+                          DB_ARGS(db_int(strtoll(ids.data + 1, NULL, 10)), db_int(limit)), &rows,
+                          f);
     if (!e)
         e = add_items(&rows, out, f);
     db_rows_release(&rows);
+    buf_release(&ids);
     return e;
 }
 
 enum err store_board_text(struct db *db, const struct board_filter *q, struct buf *out,
                           struct fault *f)
 {
-    struct db_rows head;
-    enum err e = db_run(db, STMT_BOARD_HEAD,
-                        DB_ARGS(db_text(q->problem), db_text(q->workload), db_text(q->arch),
-                                db_text(q->device_model), db_int(q->epoch), db_text(q->baseline)),
-                        &head, f);
+    struct choice c;
+    enum err e = db_run_binary(db, STMT_BOARD_CHOICES,
+                               DB_ARGS(db_text(q->problem), db_text(q->workload), db_text(q->arch),
+                                       db_text(q->device_model)),
+                               &c.rows, f);
     if (!e) {
-        const char *boards = db_get(&head, 0, HEAD_BOARDS); /* "{1,2}" */
-        buf_adds(out, db_get(&head, 0, HEAD_TEXT));
+        choose(&c, q);
+        add_choice(&c, out);
+        e = add_hidden(db, q, &c, out, f);
+    }
+    if (!e) {
         buf_adds(out, ",\"items\":[");
-        if (boards)
-            e = add_page(db, boards, q->limit, out, f);
+        e = add_page(db, &c, q->limit, out, f);
         buf_adds(out, "]}");
     }
-    db_rows_release(&head);
+    db_rows_release(&c.rows);
     if (!e && out->failed)
         e = fault_set(f, ERR_TOO_LARGE, "the board is larger than %zu bytes", out->max);
     return e;
@@ -134,6 +267,7 @@ enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t *
 {
     struct buf text;
     buf_init(&text, LIMIT_BODY);
+    buf_adds(&text, "{");
     *out = NULL;
     enum err e = store_board_text(db, q, &text, f);
     if (!e && !(*out = json_loadb(text.data, text.len, 0, NULL)))

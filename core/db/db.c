@@ -3,6 +3,7 @@
 #include "core/db/db.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,6 +255,15 @@ enum err db_run(struct db *db, enum statement s, const struct db_arg *args, size
     return e;
 }
 
+enum err db_run_binary(struct db *db, enum statement s, const struct db_arg *args, size_t count,
+                       struct db_rows *rows, struct fault *f)
+{
+    PGresult *res;
+    enum err e = execute(db, s, args, count, true, &res, f);
+    *rows = (struct db_rows){res, res ? PQntuples(res) : 0};
+    return e;
+}
+
 /* The value of the only row, or ERR_NOT_FOUND. */
 static enum err single(const PGresult *res, struct fault *f)
 {
@@ -318,6 +328,29 @@ bool db_get_bool(const struct db_rows *rows, int row, int column)
 {
     const char *text = db_get(rows, row, column);
     return text && text[0] == 't';
+}
+
+size_t db_get_length(const struct db_rows *rows, int row, int column)
+{
+    return (size_t)PQgetlength(rows->result, row, column);
+}
+
+uint64_t db_get_binary(const struct db_rows *rows, int row, int column)
+{
+    uint64_t v = 0;
+    const char *bytes = PQgetvalue(rows->result, row, column);
+    int len = PQgetlength(rows->result, row, column); /* 0: null */
+    for (int i = 0; i < len && i < (int)sizeof(v); i++)
+        v = v << 8 | (unsigned char)bytes[i];
+    return v;
+}
+
+double db_get_double(const struct db_rows *rows, int row, int column)
+{
+    uint64_t bits = db_get_binary(rows, row, column);
+    double v;
+    memcpy(&v, &bits, sizeof(v));
+    return db_get(rows, row, column) ? v : NAN;
 }
 
 /* ---- transactions ---- */

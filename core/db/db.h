@@ -61,14 +61,22 @@ struct db_rows {
 
 void db_rows_release(struct db_rows *rows);
 const char *db_get(const struct db_rows *rows, int row, int column);
-int64_t db_get_int(const struct db_rows *rows, int row, int column); /* 0 for null */
-bool db_get_bool(const struct db_rows *rows, int row, int column);   /* false for null */
+int64_t db_get_int(const struct db_rows *rows, int row, int column);   /* 0 for null */
+bool db_get_bool(const struct db_rows *rows, int row, int column);     /* false for null */
+size_t db_get_length(const struct db_rows *rows, int row, int column); /* bytes of a value */
 
 /* Runs a statement. `rows` may be NULL. Errors: ERR_DATABASE (unreachable, lost, shutting down,
  * full), ERR_DEADLINE (statement timeout), ERR_BUSY (serialization failure: db_tx retries it), and
  * what SQL raises with SQLSTATE PX4xx (see db.c); anything else is ERR_INTERNAL. */
 enum err db_run(struct db *db, enum statement s, const struct db_arg *args, size_t count,
                 struct db_rows *rows, struct fault *f);
+/* As db_run, for rows of many numbers, which cost more to print and to read than to look up: values
+ * come in binary. Of these columns db_get reads texts, db_get_double float8 (null: NAN), and
+ * db_get_binary booleans and integers that are not negative (null: 0). */
+enum err db_run_binary(struct db *db, enum statement s, const struct db_arg *args, size_t count,
+                       struct db_rows *rows, struct fault *f);
+double db_get_double(const struct db_rows *rows, int row, int column);
+uint64_t db_get_binary(const struct db_rows *rows, int row, int column);
 /* First column of the one row as JSON: new reference in *out. No row or null: ERR_NOT_FOUND. */
 enum err db_json(struct db *db, enum statement s, const struct db_arg *args, size_t count,
                  json_t **out, struct fault *f);

@@ -252,6 +252,76 @@ static void an_operator_hides_and_shows(void **state)
     assert_string_equal(sql("SELECT count(*) FROM audit WHERE action IN ('hide', 'unhide')"), "3");
 }
 
+static void a_board_says_what_else_there_is(void **state)
+{
+    struct db *db = *state;
+    static const struct {
+        const char *label, *device_model, *baseline;
+        int epoch;
+    } rows[] = {
+        {"a", "H100", "b\"lib", 0}, {"b", "H100", "lib (composed)", 2},
+        {"c", "H100", "zlib", 2},   {"d", "H200", "b\"lib", 2},
+        {"e", "H200", "old", 1},    {"f", "ptxvm", "", 2},
+    };
+    struct created_submission c;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct new_submission s = a_submission();
+        s.label = rows[i].label;
+        json_t *report = json_pack("{s:s, s:s, s:i}", "verdict", "PASSED", "device_model",
+                                   rows[i].device_model, "epoch", rows[i].epoch);
+        if (*rows[i].baseline) {
+            json_object_set_new(
+                report, "baseline",
+                json_pack("{s:s, s:s, s:f}", "name", rows[i].baseline, "version", "1", "us", 2.0));
+            json_object_set_new(report, "speedup", json_pack("{s:f}", "value", 1.5));
+        }
+        char *text = json_dumps(report, 0);
+        evaluated(db, s, text, &c);
+        free(text);
+        json_decref(report);
+    }
+    static const struct {
+        const char *device_model, *baseline;
+        int epoch;
+        const char *head, *labels;
+    } boards[] = {
+        {NULL, NULL, 0, "2 [0, 1, 2] \"b\\\"lib\" [\"b\\\"lib\", \"lib (composed)\", \"zlib\"]",
+         "df"},
+        {"H100", NULL, 0, "2 [0, 2] \"zlib\" [\"lib (composed)\", \"zlib\"]", "c"},
+        {"H100", "lib (composed)", 2, "2 [0, 2] \"lib (composed)\" [\"lib (composed)\", \"zlib\"]",
+         "b"},
+        {"H200", NULL, 1, "1 [1, 2] \"old\" [\"old\"]", "e"},
+        {"H200", "none", 0, "2 [1, 2] \"none\" [\"b\\\"lib\"]", ""},
+        {"ptxvm", NULL, 0, "2 [2] null []", "f"},
+        {NULL, NULL, 7, "7 [0, 1, 2] null []", ""},
+        {"B200", NULL, 0, "null [] null []", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(boards); i++) {
+        struct board_filter q = {.problem = "gemm",
+                                 .workload = "small",
+                                 .arch = "sm_90a",
+                                 .limit = 10,
+                                 .device_model = boards[i].device_model,
+                                 .baseline = boards[i].baseline,
+                                 .epoch = boards[i].epoch};
+        static const char *const members[] = {"epoch", "epochs", "baseline", "baselines"};
+        json_t *board, *item;
+        char got[128] = "", labels[8] = "";
+        size_t k;
+        assert_ok(store_leaderboard(db, &q, &board, f));
+        for (k = 0; k < COUNT_OF(members); k++) {
+            char *text = json_dumps(json_object_get(board, members[k]), JSON_ENCODE_ANY);
+            snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", k ? " " : "", text);
+            free(text);
+        }
+        assert_string_equal(got, boards[i].head);
+        json_array_foreach(json_object_get(board, "items"), k, item)
+            snprintf(labels + k, sizeof(labels) - k, "%s", text_of(item, "label"));
+        assert_string_equal(labels, boards[i].labels);
+        json_decref(board);
+    }
+}
+
 /* core/flags.def owns the names; the database writes them. */
 static void flags_have_one_list_of_names(void **state)
 {
@@ -279,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     test(baselines_are_not_mixed),
     test(the_best_stays_the_best),
     test(an_operator_hides_and_shows),
+    test(a_board_says_what_else_there_is),
     test(flags_have_one_list_of_names),
 };
 
