@@ -116,7 +116,7 @@ static void add_entry(struct buf *text, struct warp *w, const struct group *g)
         buf_addf(text, " lanes 0x%08x", g->mask);
     buf_adds(text, " ");
     add_wait(text, w, g);
-    buf_addf(text, ", line %u", at.ptx_line);
+    buf_addf(text, ", PTX line %u", at.ptx_line);
     if (at.source_line)
         buf_addf(text, " (%.80s:%u)", at.file, at.source_line);
 }

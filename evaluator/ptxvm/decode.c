@@ -87,6 +87,13 @@ bool decode_count_is(struct decoder *d, uint32_t count)
     return decode_error(d, "%u operands where %u are needed", d->instr->operand_count, count);
 }
 
+bool decode_space_error(struct decoder *d)
+{
+    return decode_error(d,
+                        "the variable lies in another state space than the instruction accesses, "
+                        "which without a space takes generic addresses (those of cvta)");
+}
+
 static enum ptx_type shape_type(char letter)
 {
     switch (letter) {

@@ -121,6 +121,9 @@ struct place {
 };
 bool decode_place(struct decoder *d, const struct ptx_operand *o, struct place *out);
 
+/* The error of an access to a variable by a space that it does not lie in. */
+bool decode_space_error(struct decoder *d);
+
 bool decode_by_shape(struct decoder *d, const struct row *row);
 bool decode_count_is(struct decoder *d, uint32_t count);
 static inline bool form_has(const struct decoder *d, enum ptx_word w)

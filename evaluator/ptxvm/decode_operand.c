@@ -169,7 +169,8 @@ static uint32_t variable_value(struct decoder *d, const struct ptx_operand *o, e
 static uint32_t sreg_value(struct decoder *d, const struct ptx_operand *o, enum width width)
 {
     enum width own = width_of(ptx_sreg_type((enum ptx_sreg)o->index));
-    if (own == WIDTH_PRED || (own == WIDTH_64 && width == WIDTH_32) || width == WIDTH_128) {
+    bool cut = own == WIDTH_64 && width == WIDTH_32;
+    if (own == WIDTH_PRED || (cut && o->index != PTX_SREG_gridid) || width == WIDTH_128) {
         decode_error(d, "special register %s does not fit here", ptx_sreg_name(o->index));
         return REF_NONE;
     }

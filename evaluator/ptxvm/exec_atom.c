@@ -279,7 +279,7 @@ static bool decode_atomic(struct decoder *d, const struct row *row)
     bool shared = form_has(d, PTX_WORD_shared) || form_has(d, PTX_WORD_shared__cta) ||
                   form_has(d, PTX_WORD_shared__cluster);
     if (place.space != PTX_SPACE_NONE && shared != (place.space == PTX_SPACE_SHARED))
-        return decode_error(d, "variable lies in another space");
+        return decode_space_error(d);
     struct op *op = decode_emit(d, row->run);
     if (!op)
         return false;

@@ -250,6 +250,13 @@ SELECT(64, uint64_t)
         "slct.ftz." type ".f32", letter ":" letter letter "f", slct_##S##_f32_ftz, NULL, 0         \
     }
 
+/* The mode stands behind the type in the manual; the assembler takes it before, too. */
+#define PRMT(name, mode)                                                                           \
+    {"prmt.b32." name, "w:www", prmt_mode, NULL, mode},                                            \
+    {                                                                                              \
+        "prmt." name ".b32", "w:www", prmt_mode, NULL, mode                                        \
+    }
+
 const struct row ROWS_NAME(bits)[] = {
     SIZES("and", "h:hh", "w:ww", "d:dd", and),
     SIZES("or", "h:hh", "w:ww", "d:dd", or),
@@ -298,12 +305,12 @@ const struct row ROWS_NAME(bits)[] = {
     {"szext.wrap.u32", "w:ww", szext_wrap_u32, NULL, 0},
     {"szext.wrap.s32", "w:ww", szext_wrap_s32, NULL, 0},
     {"prmt.b32", "w:www", prmt_b32, NULL, 0},
-    {"prmt.b32.f4e", "w:www", prmt_mode, NULL, PRMT_F4E},
-    {"prmt.b32.b4e", "w:www", prmt_mode, NULL, PRMT_B4E},
-    {"prmt.b32.rc8", "w:www", prmt_mode, NULL, PRMT_RC8},
-    {"prmt.b32.ecl", "w:www", prmt_mode, NULL, PRMT_ECL},
-    {"prmt.b32.ecr", "w:www", prmt_mode, NULL, PRMT_ECR},
-    {"prmt.b32.rc16", "w:www", prmt_mode, NULL, PRMT_RC16},
+    PRMT("f4e", PRMT_F4E),
+    PRMT("b4e", PRMT_B4E),
+    PRMT("rc8", PRMT_RC8),
+    PRMT("ecl", PRMT_ECL),
+    PRMT("ecr", PRMT_ECR),
+    PRMT("rc16", PRMT_RC16),
     SELECTS("b16", "h", 32),
     SELECTS("u16", "h", 32),
     SELECTS("s16", "h", 32),

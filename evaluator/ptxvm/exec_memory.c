@@ -349,7 +349,7 @@ static bool space_fits(struct decoder *d, const struct place *place, enum ptx_sp
             return true;
         break;
     }
-    return decode_error(d, "variable lies in another space");
+    return decode_space_error(d);
 }
 
 static bool decode_elements_of(struct decoder *d, const struct ptx_operand *o, enum ptx_type type,

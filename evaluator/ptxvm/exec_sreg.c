@@ -13,7 +13,13 @@ static uint64_t thread_coordinate(const struct warp *w, int lane, int axis)
                        : 0;
 }
 
-/* Cycles are instructions of this host thread; nanoseconds are real. */
+/* Cycles are instructions of this host thread, counted between turns of warps, and the looks at the
+ * clock: who looks twice in one turn sees it move. */
+static uint64_t clock_now(const struct warp *w)
+{
+    return w->worker->steps + w->turn + w->worker->looks++;
+}
+
 static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
 {
     const struct cta *c = w->cta;
@@ -85,9 +91,9 @@ static uint64_t uniform_sreg(const struct warp *w, uint32_t sreg)
         return run->grid_id;
     case PTX_SREG_clock:
     case PTX_SREG_clock64:
-        return w->worker->steps + w->turn;
+        return clock_now(w);
     case PTX_SREG_clock_hi:
-        return (w->worker->steps + w->turn) >> 32;
+        return clock_now(w) >> 32;
     case PTX_SREG_globaltimer:
     case PTX_SREG_globaltimer_lo:
         return vm_time(c->run);

@@ -128,42 +128,37 @@ const struct op *stop_at(struct warp *w, const struct op *op, int lane, enum ptx
     return NULL;
 }
 
+/* Memory that an access is told from. */
+struct extent {
+    uint64_t start, size;
+};
+
 /* Names the allocation nearest to the address, and how far away the access is. */
-static void nearest(struct ptxvm_fault *f, const struct warp *w, const char *space)
+static struct extent nearest(struct ptxvm_fault *f, const struct warp *w, const char *space)
 {
-    const struct run *run = w->cta->run;
-    if (strcmp(space, "global") != 0) {
-        bool shared = strcmp(space, "shared") == 0;
-        uint64_t start = shared ? VM_SHARED_START : VM_LOCAL_START;
-        uint64_t end = shared ? start + w->cta->shared_bytes : frame_end(w->frame);
+    struct extent e = {0};
+    bool global = strcmp(space, "global") == 0, shared = strcmp(space, "shared") == 0;
+    const struct allocation *a =
+        global ? memory_nearest(&w->cta->run->vm->memory, f->address) : NULL;
+    if (global && !a)
+        return e;
+    if (a) {
+        snprintf(f->allocation, sizeof f->allocation, "%s", a->name);
+        e = (struct extent){a->start, a->size};
+    } else {
         snprintf(f->allocation, sizeof f->allocation, "%s memory", space);
-        if (f->address < start)
-            f->distance = (int64_t)(f->address - start);
-        else if (f->address + f->bytes > end)
-            f->distance = (int64_t)(f->address + f->bytes - end);
-        return;
+        e.start = shared ? VM_SHARED_START : VM_LOCAL_START;
+        e.size = shared ? w->cta->shared_bytes : frame_end(w->frame) - VM_LOCAL_START;
     }
-    const struct allocation *a = memory_nearest(&run->vm->memory, f->address);
-    if (!a)
-        return;
-    snprintf(f->allocation, sizeof f->allocation, "%s", a->name);
-    if (f->address < a->start)
-        f->distance = (int64_t)(f->address - a->start);
-    else if (f->address + f->bytes > a->start + a->size)
-        f->distance = (int64_t)(f->address + f->bytes - (a->start + a->size));
+    if (f->address < e.start)
+        f->distance = (int64_t)(f->address - e.start);
+    else if (f->address + f->bytes > e.start + e.size)
+        f->distance = (int64_t)(f->address + f->bytes - (e.start + e.size));
+    return e;
 }
 
-static void describe(struct ptxvm_fault *f, const char *space)
+static void describe(struct ptxvm_fault *f, const char *space, struct extent e)
 {
-    char where[PTXVM_TEXT] = "";
-    if (f->allocation[0] && f->distance > 0)
-        snprintf(where, sizeof where, ", %" PRId64 " bytes past the end of %s", f->distance,
-                 f->allocation);
-    else if (f->allocation[0] && f->distance < 0)
-        snprintf(where, sizeof where, ", %" PRIu64 " bytes before %s", -(uint64_t)f->distance,
-                 f->allocation);
-    else if (f->allocation[0])
-        snprintf(where, sizeof where, ", in %s", f->allocation);
     static const char *const what[PTXVM_KIND_COUNT] = {
         [PTXVM_OUT_OF_BOUNDS_READ] = "out-of-bounds read of",
         [PTXVM_OUT_OF_BOUNDS_WRITE] = "out-of-bounds write of",
@@ -172,6 +167,16 @@ static void describe(struct ptxvm_fault *f, const char *space)
         [PTXVM_NULL_ACCESS] = "access through a null pointer to",
         [PTXVM_WRONG_SPACE] = "access outside the address space of",
     };
+    char where[PTXVM_TEXT] = "";
+    if (f->allocation[0] && f->distance > 0)
+        snprintf(where, sizeof where, ", %" PRId64 " bytes past the end of %s (%" PRIu64 " bytes)",
+                 f->distance, f->allocation, e.size);
+    else if (f->allocation[0] && f->distance < 0)
+        snprintf(where, sizeof where, ", %" PRIu64 " bytes before %s", -(uint64_t)f->distance,
+                 f->allocation);
+    else if (f->allocation[0])
+        snprintf(where, sizeof where, ", byte %" PRIu64 " of %s", f->address - e.start,
+                 f->allocation);
     snprintf(f->detail, sizeof f->detail,
              "%s %" PRIu64 " bytes of %s memory at 0x%" PRIx64 "%.200s",
              what[f->kind] ? what[f->kind] : "bad access to", f->bytes, space, f->address, where);
@@ -191,11 +196,11 @@ const struct op *stop_access(struct warp *w, const struct op *op, int lane, enum
         outside && strcmp(space, "global") == 0 && address < VM_NULL_END ? PTXVM_NULL_ACCESS : kind;
     f->address = address;
     f->bytes = n;
-    nearest(f, w, space);
+    struct extent e = nearest(f, w, space);
     if (f->kind == PTXVM_NULL_ACCESS)
         f->allocation[0] = '\0', f->distance = 0;
     fault_locate(f, w, op, lane);
-    describe(f, space);
+    describe(f, space, e);
     finish(run);
     return NULL;
 }

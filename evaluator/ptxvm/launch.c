@@ -22,6 +22,10 @@ const struct function *vm_function(const struct program *p, uint32_t index)
 
 /* ---- configuration ---- */
 
+static const char *const grid_name[3] = {"grid x", "grid y", "grid z"};
+static const char *const block_name[3] = {"block x", "block y", "block z"};
+static const char *const cluster_name[3] = {"cluster x", "cluster y", "cluster z"};
+
 static bool refuse(struct run *run, const char *what, unsigned long long is,
                    unsigned long long limit)
 {
@@ -29,12 +33,19 @@ static bool refuse(struct run *run, const char *what, unsigned long long is,
     return false;
 }
 
+/* The kernel itself says what it takes. */
+static bool refuse_by(struct run *run, const char *what, uint32_t is, const char *directive,
+                      uint32_t says)
+{
+    stop_run(run, PTXVM_LAUNCH, "%s is %u, but %s of %.200s says %u", what, is, directive,
+             run->launch->symbol, says);
+    return false;
+}
+
 static bool check_sizes(struct run *run)
 {
     static const uint64_t grid_max[3] = {INT32_MAX, 65535, 65535};
     static const uint64_t block_max[3] = {1024, 1024, 64};
-    static const char *const grid_name[3] = {"grid x", "grid y", "grid z"};
-    static const char *const block_name[3] = {"block x", "block y", "block z"};
     uint64_t threads = 1;
     run->ctas = 1;
     for (int i = 0; i < 3; i++) {
@@ -75,19 +86,21 @@ static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
         return false;
     }
     if (k.max_threads && run->threads > k.max_threads)
-        return refuse(run, "threads of a block", run->threads, k.max_threads);
+        return refuse_by(run, "threads of a block", run->threads, ".maxntid (__launch_bounds__)",
+                         k.max_threads);
     for (int i = 0; i < 3; i++) {
         uint32_t want = k.required_block[i] ? k.required_block[i] : 1;
         if (k.required_block[0] && want != run->block[i])
-            return refuse(run, "block size against .reqntid", run->block[i], want);
+            return refuse_by(run, block_name[i], run->block[i], ".reqntid", want);
         uint32_t given = launch->cluster[i] > 1 ? launch->cluster[i] : 1;
         uint32_t required = k.required_cluster[i] > 1 ? k.required_cluster[i] : 1;
         if (launch->cluster[i] && k.required_cluster[0] && given != required)
-            return refuse(run, "cluster size against .reqnctapercluster", given, required);
+            return refuse_by(run, cluster_name[i], given, ".reqnctapercluster (__cluster_dims__)",
+                             required);
         run->cluster[i] = launch->cluster[i] ? given : required;
         if (run->grid[i] % run->cluster[i]) {
-            stop_run(run, PTXVM_LAUNCH, "grid size %u is no multiple of the cluster size %u",
-                     run->grid[i], run->cluster[i]);
+            stop_run(run, PTXVM_LAUNCH, "%s is %u, which is no multiple of %s, %u", grid_name[i],
+                     run->grid[i], cluster_name[i], run->cluster[i]);
             return false;
         }
     }
@@ -100,7 +113,7 @@ static bool check_directives(struct run *run, const struct ptxvm_launch *launch)
             return refuse(run, "number of a sampled cluster", launch->sample[i], run->clusters - 1);
     uint64_t shared = run->program->shared_static + (uint64_t)launch->shared_bytes;
     if (launch->shared_bytes > VM_SHARED_MAX || shared > VM_SHARED_MAX)
-        return refuse(run, "shared memory of a block", shared, VM_SHARED_MAX);
+        return refuse(run, "shared memory of a block, static and dynamic,", shared, VM_SHARED_MAX);
     run->dynamic_bytes = (uint32_t)launch->shared_bytes;
     run->shared_bytes = (uint32_t)shared;
     return check_registers(run);

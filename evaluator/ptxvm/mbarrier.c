@@ -40,7 +40,9 @@ static uint64_t *find(struct warp *w, const struct op *op, int lane, uint64_t ad
     uint64_t *at = (void *)access_shared(w, op, lane, address, 8, 8, mode);
     if (!at || mbarrier_decode(*at, out))
         return at;
-    stop_at(w, op, lane, PTXVM_FAULT, PTXVM_BAD_BARRIER, "no mbarrier at shared address 0x%llx",
+    stop_at(w, op, lane, PTXVM_FAULT, PTXVM_BAD_BARRIER,
+            "no mbarrier at shared address 0x%llx: mbarrier.init was not executed there, or its "
+            "bytes were overwritten",
             (unsigned long long)address);
     return NULL;
 }

@@ -281,6 +281,7 @@ struct worker {
     unsigned char *spare_shared; /* a list: each begins with the address of the next */
     size_t spare_bytes;
     uint64_t steps; /* clock of this worker */
+    uint64_t looks; /* at the clock */
     pthread_t thread;
 };
 

@@ -84,17 +84,18 @@ static void time_is_simulated(void **state)
         "mov.u64 d1, %globaltimer;\nst.global.u64 [d0], d1;\nshl.b32 r1, i, 8;\nnanosleep.u32 r1;\n"
         "mov.u64 d2, %globaltimer;\nst.global.u64 [d0+8], d2;\nmov.u32 r2, 0;\n"
         "L: add.u32 r2, r2, 1;\nsetp.lt.u32 p, r2, 9000;\n@p bra L;\n"
-        "mov.u64 d3, %globaltimer;\nst.global.u64 [d0+16], d3;\nmov.u64 d4, %clock64;\n"
-        "st.global.u64 [d0+24], d4;\n");
+        "mov.u64 d3, %globaltimer;\nst.global.u64 [d0+16], d3;\nmov.u64 d1, %clock64;\n"
+        "mov.u64 d2, %clock64;\nsub.u64 d2, d2, d1;\nst.global.u64 [d0+24], d2;\n");
     for (uint64_t seed = 0; seed < 3; seed++) {
         uint32_t *first = run_seeded(clock, 2, 64, seed), *again = run_seeded(clock, 2, 64, seed);
         assert_memory_equal(first, again, 16384);
         for (size_t warp = 0; warp < 2; warp++) {
-            uint64_t t[3];
+            uint64_t t[4];
             memcpy(t, first + 8 * warp, sizeof t);
             assert_true(t[0] > UINT64_C(1600000000) * 1000000000);
             assert_true(t[1] - t[0] >= (32 * warp + 31) * 256); /* the longest sleep of the lanes */
             assert_true(t[2] - t[1] >= 9000 && t[2] - t[1] < 10000000);
+            assert_true(t[3] > 0); /* within one turn of the warp */
         }
         free(first);
         free(again);
