@@ -9,12 +9,12 @@
  *           being finite.
  *   strict  decides the flag `loose`. Rounding the exact answer to the output's type already
  *           costs more (bf16: 1.7e-3) than most precision downgrades add, so what is bounded is the
- * excess over it: excess² = (|o - y|² - |round(y) - y|²) / |y|². No tensor over `excess_max`, nor
- * its median tile, because a few large rows can hide the others; and no row and no 64 x 64 tile
- * (the last two dimensions; leading ones are counted through) over max(4 x the median of its kind,
- * part_max): a small part done badly is not averaged away. exact   for inputs whose exact answer
- * the accumulator can hold: every element equals round(y), and -0 equals 0. What fails it is not
- * strict.
+ *           excess over it: excess² = (|o - y|² - |round(y) - y|²) / |y|². No tensor over
+ *           `excess_max`, nor its median tile, because a few large rows can hide the others; and no
+ *           row and no 64 x 64 tile (the last two dimensions; leading ones are counted through) over
+ *           max(4 x the median of its kind, part_max): a small part done badly is not averaged away.
+ *   exact   for inputs whose exact answer the accumulator can hold: every element equals round(y),
+ *           and -0 equals 0. What fails it is not strict.
  *
  * Measured on gemm (K = 256 to 5120): fp32 accumulation 0 to 1e-6, bf16 partials of a split K
  * 1.8e-3, fp16 accumulation 2.6e-3; the bound of that problem is 4e-4. Measured on attention

@@ -39,8 +39,9 @@
  *   {"op": "batch", "order": [["b", 0], ["c", 1], ["c", 0], ["b", 1], …], "untimed": 2,
  *    "sample_first": a, "sample_step": b}
  *        at most WIRE_ENTRIES launches behind one gate in a fresh module instance, L2 flushed before each;
- *        the first `untimed` ones warm the instance up ahead of the gate and are not measured; each side has
- *        to be among them (use dummy slots). What a run of the baseline has written is poisoned behind it.
+ *        the first `untimed` ones warm the instance up and let the clocks settle, ahead of the gate, and are
+ *        not measured; each side has to be among them (use dummy slots). What a run of the baseline has written is
+ *        poisoned behind it.
  *        With a step, elements (a + i b) mod n, i < WIRE_SAMPLES, of each output are copied right behind every
  *        measured run of the candidate: one FRAME_CAPTURE, run by run and output by output.
  *        Result: {"us": [one time per entry that was measured, in order]}.

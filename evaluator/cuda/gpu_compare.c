@@ -16,16 +16,11 @@ enum {
     WORSTS_MAX = 264,
 };
 
-/* What the device measures of a row: struct row of kernels_compare.cu. */
-struct gpu_row {
-    struct compare_sums sum;
-    int64_t bad, first_bad, last_bad; /* columns; -1: none */
-};
-
-/* And of many: struct total of kernels_compare.cu. */
+/* What the device measures of many rows: struct total of kernels_compare.cu. Of one it is the sums alone. */
 struct gpu_total {
     struct compare_sums sum;
     int64_t bad, nan, inf, unwritten, mismatches;
+    int64_t first_bad, last_bad_row, first_bad_column, last_bad_column; /* if there are bad ones */
     double max_abs, max_rel;
 };
 
@@ -66,7 +61,7 @@ static struct layout lay_out(const struct compare_parts *p)
     l.lows = l.worsts + (size_t)l.worst_count * sizeof(struct gpu_worst);
     l.tiles = l.lows + (size_t)l.worst_count * sizeof(int64_t);
     l.rows = l.tiles + (size_t)p->tile_count * sizeof(struct compare_sums);
-    l.end = l.rows + (size_t)p->row_count * sizeof(struct gpu_row);
+    l.end = l.rows + (size_t)p->row_count * sizeof(struct compare_sums);
     return l;
 }
 
@@ -185,36 +180,37 @@ enum err gpu_comparer_begin(struct gpu_comparer *c, const struct compare_task *t
                : e;
 }
 
+/* Where the bad elements are: the first one, and their box. */
+static void take_bad(const struct gpu_total *t, const struct compare_parts *p,
+                     struct compare_result *r)
+{
+    if (!t->bad)
+        return;
+    if (!r->bad) {
+        r->first_bad = t->first_bad;
+        r->bad_low[1] = t->first_bad_column;
+    }
+    r->first_bad = t->first_bad < r->first_bad ? t->first_bad : r->first_bad;
+    r->bad_low[0] = r->first_bad / p->width;
+    r->bad_low[1] = t->first_bad_column < r->bad_low[1] ? t->first_bad_column : r->bad_low[1];
+    r->bad_high[0] = t->last_bad_row > r->bad_high[0] ? t->last_bad_row : r->bad_high[0];
+    r->bad_high[1] = t->last_bad_column > r->bad_high[1] ? t->last_bad_column : r->bad_high[1];
+    r->bad += t->bad;
+}
+
 static void take_total(const struct gpu_total *t, struct compare_parts *p, struct compare_result *r)
 {
+    take_bad(t, p, r);
     p->all.error += t->sum.error;
     p->all.rounding += t->sum.rounding;
     p->all.reference += t->sum.reference;
     p->all.n += t->sum.n;
-    r->bad += t->bad;
     r->nan += t->nan;
     r->inf += t->inf;
     r->unwritten += t->unwritten;
     r->mismatches += t->mismatches;
     r->max_abs = fmax(r->max_abs, t->max_abs);
     r->max_rel = fmax(r->max_rel, t->max_rel);
-}
-
-/* Where the bad elements of a row are; rows come in order. */
-static void take_bad(const struct gpu_row *row, int64_t at, const struct compare_parts *p,
-                     struct compare_result *r)
-{
-    if (!row->bad)
-        return;
-    if (r->first_bad < 0) {
-        r->first_bad = at * p->width + row->first_bad;
-        r->bad_low[0] = at;
-        r->bad_low[1] = row->first_bad;
-        r->bad_high[1] = row->last_bad;
-    }
-    r->bad_high[0] = at;
-    r->bad_low[1] = row->first_bad < r->bad_low[1] ? row->first_bad : r->bad_low[1];
-    r->bad_high[1] = row->last_bad > r->bad_high[1] ? row->last_bad : r->bad_high[1];
 }
 
 /* One element of a tensor on the device. */
@@ -288,21 +284,13 @@ static void fit_there(void *arg, bool transpose, struct compare_fit *out)
 
 /* All rows from the device, for who has to look at each of them; the caller frees p->rows. */
 static enum err read_rows(const struct gpu_comparer *c, const struct layout *l,
-                          struct compare_parts *p, struct compare_result *r, struct fault *f)
+                          struct compare_parts *p, struct fault *f)
 {
     size_t bytes = l->end - l->rows;
-    struct gpu_row *rows = malloc(bytes + 1);
-    p->rows = malloc((size_t)p->row_count * sizeof(*p->rows) + 1);
-    enum err e = rows && p->rows ? driver_check(cu.MemcpyDtoH(rows, c->sums + l->rows, bytes), f,
-                                                "read the rows of a comparison")
-                                 : fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory",
-                                             c->task.name);
-    for (int64_t i = 0; i < p->row_count && e == ERR_NONE; i++) {
-        p->rows[i] = rows[i].sum;
-        take_bad(&rows[i], i, p, r);
-    }
-    free(rows);
-    return e;
+    p->rows = malloc(bytes + 1);
+    return p->rows ? driver_check(cu.MemcpyDtoH(p->rows, c->sums + l->rows, bytes), f,
+                                  "read the rows of a comparison")
+                   : fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
 }
 
 /* The worst of all rows, and how many have less than a quarter of its excess. */
@@ -322,26 +310,38 @@ static struct gpu_worst find_worst(const struct gpu_comparer *c, const struct la
     return worst;
 }
 
-/* Where no element is bad and no row by the strict rule, the worst row alone is judged in the place
- * of all. A row is bad if its excess is over the bound and over 4 x their median, the value at rows
- * / 2 when sorted: that is under a quarter of the worst iff more than rows / 2 of them are. */
+/* By the worst row in the place of all of them: enough where no row is bad by the strict rule. */
+static bool judge_worst(const struct gpu_comparer *c, const struct compare_parts *p,
+                        struct gpu_worst *worst, struct compare_result *out)
+{
+    struct compare_parts one = *p;
+    one.rows = &worst->sum;
+    one.row_count = 1;
+    if (!compare_judge(&c->task, &one, out))
+        return false;
+    out->rows = p->row_count;
+    out->worst_row.row = worst->row;
+    return true;
+}
+
+/* All rows cross over to the host only where one is bad, or where hints on bad elements will need
+ * them. A row is bad if its excess is over the bound and over 4 x their median, the value at rows /
+ * 2 when sorted: that is under a quarter of the worst iff more than rows / 2 of them are. */
 static enum err judge(const struct gpu_comparer *c, struct compare_parts *p, const struct layout *l,
                       struct compare_result *out, struct fault *f)
 {
-    int64_t low, rows = p->row_count;
+    int64_t low;
     struct gpu_worst worst = find_worst(c, l, &low);
-    bool clean = !out->bad && (worst.excess <= compare_part_max(&c->task.rule) || low <= rows / 2);
-    enum err e = clean ? ERR_NONE : read_rows(c, l, p, out, f);
-    struct compare_sums *all_rows = p->rows;
-    if (clean) {
-        p->rows = &worst.sum;
-        p->row_count = 1;
+    bool clean = worst.excess <= compare_part_max(&c->task.rule) || low <= p->row_count / 2;
+    struct compare_result quick = *out;
+    if (clean && judge_worst(c, p, &worst, &quick) && (!quick.bad || quick.strict)) {
+        *out = quick;
+        return ERR_NONE;
     }
+    enum err e = read_rows(c, l, p, f);
     if (e == ERR_NONE && !compare_judge(&c->task, p, out))
         e = fault_set(f, ERR_NO_MEMORY, "cannot compare %s: out of memory", c->task.name);
-    out->rows = rows;
-    out->worst_row.row = clean ? worst.row : out->worst_row.row;
-    free(all_rows);
+    free(p->rows);
     return e;
 }
 

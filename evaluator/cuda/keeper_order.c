@@ -19,8 +19,9 @@ struct order_spread order_spread(int slots_max, double block_us)
     int blocks = room < ORDER_BLOCKS ? at_least(ORDER_BLOCKS_MIN, (int)room) : ORDER_BLOCKS;
     int per_batch = ceil_div(blocks, ORDER_BATCHES_MIN);
     per_batch = per_batch > slots_max / 2 ? slots_max / 2 : per_batch;
+    int lead = block_us >= ORDER_LEAD_BLOCK_US ? (int)ceil(2 * ORDER_LEAD_US / block_us) : 1;
     return (struct order_spread){at_least(ORDER_BATCHES_MIN, ceil_div(blocks, per_batch)),
-                                 2 * per_batch};
+                                 2 * per_batch, lead};
 }
 
 static void put(json_t *order, const char *side, int slot)
@@ -28,11 +29,13 @@ static void put(json_t *order, const char *side, int slot)
     json_array_append_new(order, json_pack("[s, i]", side, slot));
 }
 
-json_t *order_batch(int slots)
+json_t *order_batch(int slots, int lead)
 {
     json_t *order = json_array();
-    put(order, "b", ORDER_DUMMY_BASELINE);
-    put(order, "c", ORDER_DUMMY);
+    for (int i = 0; i < lead; i++) {
+        put(order, "b", ORDER_DUMMY_BASELINE);
+        put(order, "c", ORDER_DUMMY);
+    }
     for (int i = 0; i < slots; i += 2) {
         put(order, "b", ORDER_BASELINE + i);
         put(order, "c", ORDER_CANDIDATE + i);

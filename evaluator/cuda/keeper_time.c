@@ -77,11 +77,11 @@ static bool run_batch(struct keeper_timing *t, int slots, struct keeper_end *end
     double start_s = now_s();
     t->sample = keeper_sample_draw();
     buf_clear(&t->job->capture); /* samples of the batch before */
-    struct keeper_ask ask = {.request =
-                                 json_pack("{s:s, s:o, s:i, s:I, s:I}", "op", "batch", "order",
-                                           order_batch(slots), "untimed", ORDER_UNTIMED,
-                                           "sample_first", (json_int_t)t->sample.first,
-                                           "sample_step", (json_int_t)t->sample.step)};
+    struct keeper_ask ask = {.request = json_pack("{s:s, s:o, s:i, s:I, s:I}", "op", "batch",
+                                                  "order", order_batch(slots, t->spread.lead),
+                                                  "untimed", 2 * t->spread.lead, "sample_first",
+                                                  (json_int_t)t->sample.first, "sample_step",
+                                                  (json_int_t)t->sample.step)};
     if (!keeper_child_send(&t->job->runner, &ask, end))
         return false;
     sample(t); /* while it runs: before and after, the clocks are those of an idle device */

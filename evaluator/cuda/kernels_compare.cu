@@ -9,7 +9,7 @@ struct sums { // struct compare_sums
     i64 n;
 };
 
-struct row { // struct gpu_row
+struct row {
     sums sum;
     i64 bad, first_bad, last_bad; // columns; -1: none
 };
@@ -17,6 +17,7 @@ struct row { // struct gpu_row
 struct total { // struct gpu_total, of many rows
     sums sum;
     i64 bad, nan, inf, unwritten, mismatches;
+    i64 first_bad, last_bad_row, first_bad_column, last_bad_column; // if there are bad ones; flat, then a box
     double max_abs, max_rel;
 };
 
@@ -32,7 +33,7 @@ struct comparison {
     int dtype, oracle_dtype;
     i64 matrices, height, width;
     double atol, rtol;
-    row *rows;     // matrices * height
+    sums *rows;    // matrices * height
     sums *tiles;   // matrices * tiles down * tiles across
     total *totals; // one per block of compare_rows, over the rows that it sees
     worst *worsts; // one per block of rate_rows
@@ -148,6 +149,17 @@ template <int T, int Y> static __device__ row row_of_lane(const comparison &c, i
     return r;
 }
 
+static __device__ void join_bad(total &t, i64 bad, i64 first, i64 row, i64 low, i64 high)
+{
+    if (!bad)
+        return;
+    t.first_bad = t.bad ? min(t.first_bad, first) : first;
+    t.last_bad_row = t.bad ? max(t.last_bad_row, row) : row;
+    t.first_bad_column = t.bad ? min(t.first_bad_column, low) : low;
+    t.last_bad_column = t.bad ? max(t.last_bad_column, high) : high;
+    t.bad += bad;
+}
+
 // In lane 0, which alone adds the sums to its total.
 static __device__ row row_of_warp(const comparison &c, i64 at, total &all)
 {
@@ -165,7 +177,7 @@ static __device__ row row_of_warp(const comparison &c, i64 at, total &all)
     }
     if (lane() == 0) {
         sums_join(all.sum, r.sum);
-        all.bad += r.bad;
+        join_bad(all, r.bad, at * c.width + r.first_bad, at, r.first_bad, r.last_bad);
     }
     return r;
 }
@@ -173,7 +185,7 @@ static __device__ row row_of_warp(const comparison &c, i64 at, total &all)
 static __device__ void total_join(total &t, const total &more)
 {
     sums_join(t.sum, more.sum);
-    t.bad += more.bad;
+    join_bad(t, more.bad, more.first_bad, more.last_bad_row, more.first_bad_column, more.last_bad_column);
     t.nan += more.nan;
     t.inf += more.inf;
     t.unwritten += more.unwritten;
@@ -192,7 +204,7 @@ extern "C" __global__ void compare_rows(comparison c)
     for (i64 at = first_index() / LANES; at < c.matrices * c.height; at += index_step() / LANES) {
         row r = row_of_warp(c, at, all);
         if (lane() == 0)
-            c.rows[at] = r;
+            c.rows[at] = r.sum;
     }
     all.nan = sum_of_warp(all.nan);
     all.inf = sum_of_warp(all.inf);
@@ -281,7 +293,7 @@ extern "C" __global__ void rate_rows(comparison c)
     sums all = sums_of_all(c);
     worst w = {0, -1, {}};
     for (i64 at = first_index(); at < c.matrices * c.height; at += index_step())
-        w = worse(w, {excess_of(c.rows[at].sum, all), at, c.rows[at].sum});
+        w = worse(w, {excess_of(c.rows[at], all), at, c.rows[at]});
     parts[threadIdx.x] = w;
     __syncthreads();
     if (threadIdx.x)
@@ -300,7 +312,7 @@ extern "C" __global__ void count_low_rows(comparison c)
         most = fmax(most, c.worsts[i].excess);
     i64 low = 0;
     for (i64 at = first_index(); at < c.matrices * c.height; at += index_step())
-        low += 4 * excess_of(c.rows[at].sum, all) < most;
+        low += 4 * excess_of(c.rows[at], all) < most;
     low = sum_of_warp(low);
     if (lane() == 0)
         parts[threadIdx.x / LANES] = low;

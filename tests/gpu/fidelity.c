@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a verdict can be off: the baseline as its own candidate, every verdict in a fresh runner,
-// by the scheme of the service (ABBA blocks behind a gate, as many as it would measure), beside what
-// most benchmarks do (all of one, then all of the other).
+// by the scheme of the service (ABBA blocks behind a gate, as many as it would measure), beside
+// what most benchmarks do (all of one, then all of the other).
 //
 //   gpu_fidelity [verdicts [problem [workload]]]       defaults: 20, gemm, the problem's own
 //
@@ -26,22 +26,25 @@ static json_t *entry(const char *side, int slot)
     return json_pack("[s, i]", side, slot);
 }
 
-/* One batch of blocks b c c b over so many slots; those of the second side lie behind the first's.
- * Appends the blocks. */
-static bool batch(struct kit_runner *r, int slots, struct timing_block *blocks)
+/* One batch of blocks b c c b over so many slots, behind `lead` pairs; those of the second side lie
+ * behind the first's. Appends the blocks. */
+static bool batch(struct kit_runner *r, int slots, int lead, struct timing_block *blocks)
 {
     double us[2 * SLOTS_MAX];
     json_t *order = json_array();
-    json_array_append_new(order, entry("b", slots_used));
-    json_array_append_new(order, entry("b", 0));
+    for (int i = 0; i < lead; i++) {
+        json_array_append_new(order, entry("b", slots_used));
+        json_array_append_new(order, entry("b", 0));
+    }
     for (int i = 0; i < slots; i += 2) {
         json_array_append_new(order, entry("b", slots_used + i));
         json_array_append_new(order, entry("b", i));
         json_array_append_new(order, entry("b", i + 1));
         json_array_append_new(order, entry("b", slots_used + i + 1));
     }
-    json_t *answer = kit_ask(
-        r, json_pack("{s:s, s:o, s:i}", "op", "batch", "order", order, "untimed", 2), NULL, 0);
+    json_t *answer =
+        kit_ask(r, json_pack("{s:s, s:o, s:i}", "op", "batch", "order", order, "untimed", 2 * lead),
+                NULL, 0);
     json_t *list = json_object_get(answer, "us");
     for (size_t i = 0; i < 2 * (size_t)slots; i++)
         us[i] = json_number_value(json_array_get(list, i));
@@ -91,7 +94,7 @@ static bool warm_up(struct kit_runner *r, struct verdict_times *t)
     double at = now_s();
     bool ok = true;
     while (ok && now_s() - at < WARM_MS / 1e3)
-        ok = batch(r, 2, blocks);
+        ok = batch(r, 2, 1, blocks);
     t->warm_ms = (now_s() - at) * 1e3;
     return ok;
 }
@@ -103,13 +106,13 @@ static bool verdict(const struct kit *k, const struct kit_code *code, const stru
     struct kit_runner r;
     struct timing_block blocks[ORDER_BLOCKS + ORDER_BATCHES_MIN * SLOTS_MAX / 2];
     struct timing_limits limits = {0};
-    bool ok = begin(&r, k, code, slots, t) && warm_up(&r, t) && batch(&r, 2, blocks);
+    bool ok = begin(&r, k, code, slots, t) && warm_up(&r, t) && batch(&r, 2, 1, blocks);
     double at = now_s();
     double us = blocks[0].baseline[0] + blocks[0].candidate[0];
     struct order_spread spread = order_spread(slots_used, 2 * us);
     size_t count = (size_t)(spread.batches * spread.slots / 2);
     for (int i = 0; ok && i < spread.batches; i++)
-        ok = batch(&r, spread.slots, &blocks[i * spread.slots / 2]);
+        ok = batch(&r, spread.slots, spread.lead, &blocks[i * spread.slots / 2]);
     t->batches_ms = (now_s() - at) * 1e3;
     t->blocks = count;
     ok = ok && timing_summarise(blocks, count, &limits, 1, out);

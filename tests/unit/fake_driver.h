@@ -270,7 +270,7 @@ static inline void fake_sample_elements(const CUlaunchConfig *c, void **argument
                 fake_at(*(CUdeviceptr *)arguments[5]), (size_t)c->gridDimX * c->blockDimX);
 }
 
-/* What a comparison is asked, and what it tells of a row: as in evaluator/cuda/gpu_compare.c. */
+/* What a comparison is asked, and what it tells of many rows: as in evaluator/cuda/gpu_compare.c. */
 struct fake_comparison {
     CUdeviceptr output, oracle;
     int32_t dtype, oracle_dtype;
@@ -279,13 +279,10 @@ struct fake_comparison {
     CUdeviceptr rows, tiles, totals, worsts, lows;
     int64_t total_count, worst_count;
 };
-struct fake_row {
-    struct compare_sums sum;
-    int64_t bad, first_bad, last_bad;
-};
 struct fake_total {
     struct compare_sums sum;
     int64_t bad, nan, inf, unwritten, mismatches;
+    int64_t first_bad, last_bad_row, first_bad_column, last_bad_column;
     double max_abs, max_rel;
 };
 struct fake_worst {
@@ -317,6 +314,22 @@ static inline struct compare_sums fake_sums(const struct fake_comparison *c, int
     return s;
 }
 
+/* Of row i; rows come in order. */
+static inline void fake_join_bad(struct fake_total *t, int64_t i, int64_t width,
+                                 const struct compare_result *r)
+{
+    if (!r->bad)
+        return;
+    bool first = !t->bad;
+    t->first_bad = first ? i * width + r->first_bad : t->first_bad;
+    t->last_bad_row = i;
+    if (first || r->first_bad < t->first_bad_column)
+        t->first_bad_column = r->first_bad;
+    if (first || r->bad_high[1] > t->last_bad_column)
+        t->last_bad_column = r->bad_high[1];
+    t->bad += r->bad;
+}
+
 static inline void fake_join(struct fake_total *t, const struct compare_sums *sum,
                              const struct compare_result *r)
 {
@@ -324,7 +337,6 @@ static inline void fake_join(struct fake_total *t, const struct compare_sums *su
     t->sum.rounding += sum->rounding;
     t->sum.reference += sum->reference;
     t->sum.n += sum->n;
-    t->bad += r->bad;
     t->nan += r->nan;
     t->inf += r->inf;
     t->unwritten += r->unwritten;
@@ -337,7 +349,7 @@ static inline void fake_compare_rows(void **arguments)
 {
     struct fake_comparison c;
     memcpy(&c, arguments[0], sizeof(c));
-    struct fake_row *rows = fake_at(c.rows);
+    struct compare_sums *rows = fake_at(c.rows);
     struct fake_total *totals = fake_at(c.totals);
     memset(totals, 0, (size_t)c.total_count * sizeof(*totals));
     for (int64_t i = 0; i < c.matrices * c.height; i++) {
@@ -355,9 +367,9 @@ static inline void fake_compare_rows(void **arguments)
         struct compare_result r;
         if (compare(&t, &r, NULL) != ERR_NONE)
             abort();
-        rows[i] = (struct fake_row){fake_sums(&c, i, 0, 1, c.width), r.bad, r.first_bad,
-                                    r.bad ? r.bad_high[1] : -1};
-        fake_join(&totals[i % c.total_count], &rows[i].sum, &r);
+        rows[i] = fake_sums(&c, i, 0, 1, c.width);
+        fake_join_bad(&totals[i % c.total_count], i, c.width, &r);
+        fake_join(&totals[i % c.total_count], &rows[i], &r);
     }
 }
 
@@ -385,15 +397,15 @@ static inline void fake_rate_rows(void **arguments)
 {
     struct fake_comparison c;
     memcpy(&c, arguments[0], sizeof(c));
-    const struct fake_row *rows = fake_at(c.rows);
+    const struct compare_sums *rows = fake_at(c.rows);
     struct fake_worst *worsts = fake_at(c.worsts);
     for (int64_t i = 0; i < c.worst_count; i++)
         worsts[i] = (struct fake_worst){.row = -1};
     for (int64_t i = 0; i < c.matrices * c.height; i++) {
         struct fake_worst *w = &worsts[i % c.worst_count];
-        double excess = fake_excess(&rows[i].sum);
+        double excess = fake_excess(&rows[i]);
         if (w->row < 0 || excess > w->excess)
-            *w = (struct fake_worst){excess, i, rows[i].sum};
+            *w = (struct fake_worst){excess, i, rows[i]};
     }
 }
 
@@ -401,7 +413,7 @@ static inline void fake_count_low_rows(void **arguments)
 {
     struct fake_comparison c;
     memcpy(&c, arguments[0], sizeof(c));
-    const struct fake_row *rows = fake_at(c.rows);
+    const struct compare_sums *rows = fake_at(c.rows);
     const struct fake_worst *worsts = fake_at(c.worsts);
     int64_t *lows = fake_at(c.lows);
     double most = 0;
@@ -409,7 +421,7 @@ static inline void fake_count_low_rows(void **arguments)
         most = fmax(most, worsts[i].excess);
     memset(lows, 0, (size_t)c.worst_count * sizeof(*lows));
     for (int64_t i = 0; i < c.matrices * c.height; i++)
-        lows[0] += 4 * fake_excess(&rows[i].sum) < most;
+        lows[0] += 4 * fake_excess(&rows[i]) < most;
 }
 
 /* Hints are not what these tests are about: nothing fits anything. */
