@@ -33,21 +33,24 @@ CREATE OR REPLACE FUNCTION flag_names(p_flags int) RETURNS json LANGUAGE sql IMM
      WHERE p_flags & (1 << (bit - 1)::int) <> 0
 $$;
 
+-- What a board says of an entry. Of rows, not with json_build_object, whose spaces would be a tenth of a board.
 CREATE OR REPLACE FUNCTION board_item(p_submission uuid, p_evaluation bigint) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN (SELECT json_build_object(
-        'id', s.id, 'label', s.label, 'method', s.method, 'owner', o.name,
-        'speedup', speedup_json(r.speedup, r.ci_lo, r.ci_hi), 'candidate_us', r.cand_us,
-        'baseline', CASE WHEN r.base_name IS NOT NULL THEN json_build_object(
-            'name', r.base_name, 'version', r.base_version, 'us', r.base_us) END,
-        'flags', flag_names(r.flags),
-        'target', json_build_object('executed', r.inst, 'tensor_share', r.tensor_share),
-        'thread_instructions', r.thread_instructions, 'device_model', r.device_model, 'language', s.language,
-        'source_sha256', encode(s.source_sha, 'hex'), 'created_at', iso8601(s.created_at))::text
+    RETURN (SELECT row_to_json(item)::text
       FROM submissions s
       JOIN owners o ON o.id = s.owner_id
       JOIN results r ON r.evaluation_id = p_evaluation
+      CROSS JOIN LATERAL (SELECT r.speedup AS value,
+            CASE WHEN r.ci_lo IS NOT NULL THEN ARRAY[r.ci_lo, r.ci_hi] END AS ci95) rate
+      CROSS JOIN LATERAL (SELECT r.base_name AS name, r.base_version AS version, r.base_us AS us) base
+      CROSS JOIN LATERAL (SELECT r.inst AS executed, r.tensor_share) target
+      CROSS JOIN LATERAL (SELECT s.id, s.label, s.method, o.name AS owner,
+            CASE WHEN r.speedup IS NOT NULL THEN row_to_json(rate) END AS speedup, r.cand_us AS candidate_us,
+            CASE WHEN r.base_name IS NOT NULL THEN row_to_json(base) END AS baseline,
+            array_to_json(ARRAY(SELECT json_array_elements_text(flag_names(r.flags)))) AS flags,
+            row_to_json(target) AS target, r.thread_instructions, r.device_model, s.language,
+            encode(s.source_sha, 'hex') AS source_sha256, iso8601(s.created_at) AS created_at) item
      WHERE s.id = p_submission);
 END $$;
 
