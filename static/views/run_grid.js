@@ -3,7 +3,7 @@
 import { useMemo, useState } from '../vendor/preact.js';
 import { times } from '../format.js';
 import * as R from '../runs.js';
-import { html, Section } from '../ui.js';
+import { CsvButton, html, Section } from '../ui.js';
 
 // Where an arrow, Home or End leads from a turn; turns that have not begun are passed over.
 function moveIn(from, key) {
@@ -24,6 +24,26 @@ function moveIn(from, key) {
   return undefined;
 }
 
+const columns = [
+  { csv: 'trajectory', value: (t) => t.trajectory },
+  { csv: 'prompt', value: (t) => t.prompt },
+  { csv: 'turn', value: (t) => t.n + 1 },
+  { csv: 'try', value: (t) => t.try + 1 },
+  { csv: 'label', value: (t) => R.labelTitle(t.label) },
+  { csv: 'correct', value: (t) => t.correct },
+  { csv: 'target_executed', value: (t) => t.inst },
+  { csv: 'speedup', value: (t) => t.speedup },
+  { csv: 'submission', value: (t) => t.submission },
+];
+const turnRows = (r) =>
+  r.grid.flatMap((t) =>
+    t.turns.map((turn) => ({
+      ...turn,
+      trajectory: t.trajectory,
+      prompt: r.variants.find((v) => v.variant === t.variant)?.name,
+    })),
+  );
+
 export function Grid({ run: r, now }) {
   const [focus, setFocus] = useState(null);
   const keys = (e) => {
@@ -43,6 +63,7 @@ export function Grid({ run: r, now }) {
   const at = focus || { trajectory: first?.trajectory, n: 0 };
   return html`<${Section} title="Turns"><p class="quiet">A row is a trajectory, a column a turn. Arrows move,
     Enter opens what the model wrote and what it was told.</p>
+    <div class="tools"><${CsvButton} name=${`Turns of ${R.nameOf(r)}`} columns=${columns} rows=${turnRows(r)} /></div>
     <div class="scroll"><table class="turns" role="grid" aria-label="Turns" onKeyDown=${keys}
       onfocusin=${(e) => focused(e.target)}>
       <thead><tr><th scope="col">Trajectory</th>${Array.from(

@@ -57,7 +57,10 @@ const measured = (head, [name, unit], [below, unitBelow, what = '']) => [
     num: true,
     health: true,
     value: (w) => w.health?.[name],
-    cell: (w) => html`${figure(w, name, unit) ?? DASH}<small>${what} ${figure(w, below, unitBelow) ?? DASH}</small>`,
+    cell: (w) =>
+      w.health
+        ? html`${figure(w, name, unit) ?? DASH}<small>${what} ${figure(w, below, unitBelow) ?? DASH}</small>`
+        : DASH,
   },
   { csv: below, cell: null, value: (w) => w.health?.[below] },
 ];
@@ -91,8 +94,11 @@ const workers = [
     head: 'Throttled',
     health: true,
     value: (w) => [w.health?.throttle || []].flat().join(' '),
-    cell: (w) => html`${[w.health?.throttle || []].flat().join(', ') || (w.health ? 'no' : DASH)}
-      <small>${figure(w, 'ecc_errors', '') ?? DASH} ECC errors</small>`,
+    cell: (w) =>
+      w.health
+        ? html`${[w.health.throttle || []].flat().join(', ') || 'no'}
+          <small>${figure(w, 'ecc_errors', '') ?? DASH} ECC errors</small>`
+        : DASH,
   },
   { csv: 'ecc_errors', cell: null, value: (w) => w.health?.ecc_errors },
   {
