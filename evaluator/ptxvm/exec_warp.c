@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Exchanges between lanes of a warp: shfl, vote, match, redux, activemask, elect. Those with a
  * member mask wait until its live lanes are all here. */
+#include "evaluator/ptxvm/apart.h"
 #include "evaluator/ptxvm/lanes.h"
 
 #include <string.h>
 
-/* What one of them does for the lanes of one member mask, which are `exec`. */
-#define TOGETHER(name)                                                                             \
+#define ROW_IN(ref)                                                                                \
+    {                                                                                              \
+        ref, WIDTH_32, false                                                                       \
+    }
+#define ROW_OUT(ref)                                                                               \
+    {                                                                                              \
+        ref, WIDTH_32, true                                                                        \
+    }
+#define PRED_OUT(ref)                                                                              \
+    {                                                                                              \
+        ref, WIDTH_PRED, true                                                                      \
+    }
+
+/* What one of them does for the lanes of one member mask, which are `exec`; behind its name, what it
+ * reads and writes. */
+#define TOGETHER(name, ...)                                                                        \
     static void name##_lanes(struct warp *w, const struct op *op, uint32_t exec);                  \
+    static void name##_apart(struct warp *w, const struct op *op, uint32_t exec)                   \
+    {                                                                                              \
+        const struct apart_part parts[] = {__VA_ARGS__};                                           \
+        apart_run(w, op, exec, name##_lanes, parts, sizeof parts / sizeof parts[0]);               \
+    }                                                                                              \
     HANDLER(name)                                                                                  \
     {                                                                                              \
-        return group_together(w, op, exec, op->c, name##_lanes);                                   \
+        return group_together(w, op, exec, op->c, name##_apart);                                   \
     }                                                                                              \
     static void name##_lanes(struct warp *w, const struct op *op, uint32_t exec)
 
@@ -39,7 +59,7 @@ static int shfl_source(int lane, uint32_t mode, uint32_t b, uint32_t c)
     }
 }
 
-TOGETHER(shfl)
+TOGETHER(shfl, ROW_OUT(op->d), PRED_OUT(op->e), ROW_IN(op->a), ROW_IN(op->b), ROW_IN(op->list[0]))
 {
     uint32_t from[VM_LANES], *d = vm_row(w, op->d), inside = 0;
     const uint32_t *b = vm_row(w, op->b), *c = vm_row(w, op->list[0]);
@@ -88,7 +108,8 @@ static bool decode_shfl(struct decoder *d, const struct row *row)
 
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 
-TOGETHER(vote)
+TOGETHER(vote, {op->d, op->aux == VOTE_BALLOT ? WIDTH_32 : WIDTH_PRED, true},
+         {op->a, WIDTH_PRED, false})
 {
     uint32_t yes = w->preds[op->a] & exec;
     if (op->aux == VOTE_BALLOT) {
@@ -139,14 +160,14 @@ static uint32_t same_as(const struct warp *w, const struct op *op, uint32_t exec
     return same & exec;
 }
 
-TOGETHER(match_any)
+TOGETHER(match_any, ROW_OUT(op->d), {op->a, (enum width)op->aux, false})
 {
     uint32_t result[VM_LANES], *d = vm_row(w, op->d);
     EACH_LANE result[i] = same_as(w, op, exec, i);
     EACH_LANE if (ACTIVE(exec, i)) d[i] = result[i];
 }
 
-TOGETHER(match_all)
+TOGETHER(match_all, ROW_OUT(op->d), PRED_OUT(op->e), {op->a, (enum width)op->aux, false})
 {
     bool all = same_as(w, op, exec, __builtin_ctz(exec)) == exec;
     uint32_t *d = vm_row(w, op->d);
@@ -209,7 +230,7 @@ static uint32_t redux_step(uint32_t kind, uint32_t x, uint32_t y)
     }
 }
 
-TOGETHER(redux)
+TOGETHER(redux, ROW_OUT(op->d), ROW_IN(op->a))
 {
     const uint32_t *a = vm_row(w, op->a);
     uint32_t *d = vm_row(w, op->d);
@@ -229,7 +250,7 @@ HANDLER(activemask)
 }
 
 /* The lowest lane is the leader. */
-TOGETHER(elect)
+TOGETHER(elect, ROW_OUT(op->d), PRED_OUT(op->e))
 {
     uint32_t *d = vm_row(w, op->d), leader = (uint32_t)__builtin_ctz(exec);
     EACH_LANE if (ACTIVE(exec, i)) d[i] = leader;

@@ -124,11 +124,11 @@ bool group_meet(struct warp *w, const struct op *op, uint32_t exec, uint32_t mem
         w->group->resumed = false;
         return true;
     }
+    w->group->wait_for = members;
     if (!(members & w->live & ~exec))
         return true;
     group_narrow(w, op, exec);
     w->group->wait = WAIT_WARP;
-    w->group->wait_for = members;
     w->group->pc = op;
     w->event = EVENT_BLOCK;
     w->next = op;
