@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/db/store.h"
+#include "core/json_text.h"
 #include "core/limits.h"
 
 enum { HIDDEN, ID, EPOCH, BASELINE };                     /* of BOARD_CHOICES */
@@ -66,27 +67,15 @@ static struct ranks *ranks_of(struct ranks all[BOARDS], int64_t board)
     return NULL;
 }
 
-/* Printing it takes longer than all else that is done for an entry. */
-static void add_number(struct buf *out, uint64_t n)
-{
-    char digits[DIGITS];
-    size_t at = DIGITS;
-    do {
-        digits[--at] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n);
-    buf_add(out, digits + at, DIGITS - at);
-}
-
 static void add_item(struct buf *out, const struct db_rows *rows, int row, int rank)
 {
     buf_adds(out, row ? ",{\"rank\":" : "{\"rank\":");
     if (rank)
-        add_number(out, (uint64_t)rank);
+        json_add_integer(out, rank);
     else
         buf_adds(out, "null");
     buf_adds(out, ",\"attempts\":");
-    add_number(out, db_get_binary(rows, row, ATTEMPTS));
+    json_add_integer(out, (int64_t)db_get_binary(rows, row, ATTEMPTS));
     buf_adds(out, ",");
     buf_add(out, db_get(rows, row, ITEM) + 1, /* without its opening brace */
             db_get_length(rows, row, ITEM) - 1);
@@ -166,15 +155,6 @@ static void list_chosen(const struct choice *c, struct buf *ids)
     buf_adds(ids, ids->len ? "}" : "");
 }
 
-static void add_text(struct buf *out, const char *s)
-{
-    json_t *string = s ? json_string(s) : json_null();
-    char *text = json_dumps(string, JSON_ENCODE_ANY);
-    buf_adds(out, text ? text : "null"); /* a name that is no UTF-8 is nobody's */
-    free(text);
-    json_decref(string);
-}
-
 static void add_choice(const struct choice *c, struct buf *out)
 {
     int64_t epoch = NO_EPOCH;
@@ -188,7 +168,7 @@ static void add_choice(const struct choice *c, struct buf *out)
         epoch = epoch_of(&c->rows, i);
     }
     buf_adds(out, "],\"baseline\":");
-    add_text(out, c->baseline);
+    json_add_string(out, c->baseline);
     buf_adds(out, ",\"baselines\":[");
     const char *baseline = NULL;
     for (int i = 0; i < c->rows.count; i++) {
@@ -196,7 +176,7 @@ static void add_choice(const struct choice *c, struct buf *out)
             continue;
         buf_adds(out, baseline ? "," : "");
         baseline = db_get(&c->rows, i, BASELINE);
-        add_text(out, baseline);
+        json_add_string(out, baseline);
     }
     buf_adds(out, "]");
 }
