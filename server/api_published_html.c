@@ -129,12 +129,12 @@ static void add_measure(struct buf *b, const json_t *file, const json_t *table,
 {
     size_t i;
     const json_t *problem;
-    buf_addf(
-        b,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"paper\"><thead><tr>"
-        "<th scope=\"col\">%s</th>",
-        speedup ? "Best speedup" : "Turn correctness",
-        speedup ? "Best speedup" : "Turn correctness, %");
+    buf_addf(b, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table %lld, ",
+             (long long)json_integer_value(json_array_get(json_object_get(table, "numbers"), 0)));
+    add_text(b, text_of(device, "title"));
+    buf_addf(b, ": %s\"><table class=\"paper\"><thead><tr><th scope=\"col\">%s</th>",
+             speedup ? "best speedup" : "turn correctness",
+             speedup ? "Best speedup" : "Turn correctness, %");
     json_array_foreach(problems, i, problem)
     {
         buf_adds(b, "<th scope=\"col\">");

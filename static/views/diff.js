@@ -5,7 +5,7 @@ import { call, useData } from '../api.js';
 import { Line, lines } from '../code.js';
 import { diffLines } from '../lines.js';
 import { DASH, number, shortId, times } from '../format.js';
-import { Choice, Empty, html, Load, Notice, Section, Table, Verdict, When } from '../ui.js';
+import { Choice, Empty, html, Load, Notice, Section, Table, targetWord, Verdict, When } from '../ui.js';
 
 const nameOf = (s) => s.label || shortId(s.id);
 
@@ -32,7 +32,15 @@ export default function Diff({ captures: [a, b] }) {
         cell: (r) => html`<a href=${`/submissions/${r.s.id}`}>${nameOf(r.s)}</a>`,
       },
       { head: 'Verdict', value: (r) => r.s.verdict, cell: (r) => html`<${Verdict} of=${r.s} />` },
-      { head: 'Speedup', num: true, value: (r) => r.s.speedup?.value, cell: (r) => times(r.s.speedup?.value) },
+      {
+        head: 'Speedup',
+        num: true,
+        value: (r) => r.s.speedup?.value,
+        cell: (r) => html`${times(r.s.speedup?.value)}${r.s.speedup?.ci95 && html`<small>
+          ${r.s.speedup.ci95.map(times).join(' to ')}</small>`}`,
+      },
+      { head: 'Time, µs', csv: 'us', num: true, value: (r) => r.s.candidate_us, cell: (r) => number(r.s.candidate_us) },
+      { head: 'Target instructions', cls: 'wide-only', value: (r) => targetWord(r.s.target?.executed) },
       { head: 'When', value: (r) => r.s.created_at, cell: (r) => html`<${When} at=${r.s.created_at} />` },
     ]} rows=${[
       { side: 'A', s: left },
@@ -61,7 +69,7 @@ function Numbers({ left, right }) {
         head: 'Change',
         num: true,
         value: change,
-        cell: (r) => (change(r) === null ? DASH : `${change(r) > 0 ? '+' : ''}${(100 * change(r)).toFixed(1)} %`),
+        cell: (r) => (change(r) === null ? DASH : `${change(r) < 0 ? '−' : '+'}${Math.abs(100 * change(r)).toFixed(1)} %`),
       },
     ];
     return html`<${Choice} label="Rows" value=${which} onChange=${show} options=${[

@@ -64,8 +64,8 @@ function Curves({ items, query, set }) {
   return html`<form class="row" aria-label="What to show" onSubmit=${(e) => e.preventDefault()}>
       <${CellPicker} chosen=${chosen} set=${set} clear=${{ models: '' }} />
       <${Choice} label="Turns" value=${turns} options=${LIMITS} onChange=${(v) => set({ turns: v })} /></form>
-    <${Load} of=${answer}>${(data) => html`<${Drawn} data=${data} query=${query} set=${set} turns=${turns} />`}<//>
-    <${Printed} cells=${chosen.cells} turns=${turns} />`;
+    <${Load} of=${answer}>${(data) => html`<div><${Drawn} data=${data} query=${query} set=${set}
+      turns=${turns} /><${Printed} cells=${chosen.cells} turns=${turns} /></div>`}<//>`;
 }
 
 // Where the paper prints another count of target turns than its published turns give, the curves are of the turns.

@@ -103,7 +103,8 @@ function Choices(all) {
     );
   const shown = html`<${Which} board=${board.data} pick=${pick} />
     <${Board} rows=${rows} choice=${choice} flops=${board.data?.flops} /><${Hidden} items=${board.data?.hidden} />
-    <${Over} board=${board.data} />`;
+    <${Over} board=${board.data} />${rows.length > 0 && rows.every((r) => r.speedup === null) && html`<p class="quiet">
+      Nothing here was timed: fewest thread instructions first, which says little about speed.</p>`}`;
   const showAll = () => set({ all: 1 }, { replace: true });
   return html`<form class="row" aria-label="What to show" onSubmit=${(e) => e.preventDefault()}>
       <${Select} label="Problem" value=${problem} options=${choice.names.map((n) => [n, problemTitle(n)])}
@@ -221,9 +222,7 @@ function Board({ rows, choice, flops }) {
     { csv: 'baseline', cell: null, value: (r) => r.baseline && nameOf(r.baseline) },
     { csv: 'baseline_us', cell: null, value: (r) => r.baseline?.us },
   ].filter(Boolean);
-  return html`${rows.length > 0 && !timed && html`<p class="quiet">Nothing here was timed: fewest thread instructions
-    first, which says little about speed.</p>`}
-    <${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns} rows=${rows}
+  return html`<${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns} rows=${rows}
     rowClass=${(r) => r.origin}
     empty=${html`No entry for this choice yet. <a
       href=${link('/submit', { problem: choice.problem, arch: choice.arch })}>Submit the first one.</a>`} />`;

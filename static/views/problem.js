@@ -42,6 +42,12 @@ function Tensors({ problem: p }) {
   return html`<${Section} title="Tensors"><${Table} name="Tensors" columns=${columns} rows=${p.tensors} /><//>`;
 }
 
+// What a problem is measured against (evaluator/cuda/baseline.c).
+const vendors = [
+  [/^gemm/, 'cuBLAS'],
+  [/^mha/, 'cuDNN'],
+];
+
 const ruleNames = { paper: 'To pass (the paper’s rule)', strict: 'Without the flag “loose”' };
 function Rules({ problem: p, baseline }) {
   return html`<${Section} title="How it is judged"><${Facts} rows=${[
@@ -56,7 +62,7 @@ function Rules({ problem: p, baseline }) {
       'Baseline',
       baseline
         ? `${baseline.name} ${baseline.version || ''}`
-        : `${p.name === 'gemm' ? 'cuBLAS' : 'cuDNN'}; not measured here yet`,
+        : `${vendors.find(([of]) => of.test(p.name))?.[1] || 'the vendor’s library'}; not measured here yet`,
     ],
   ]} /><//>`;
 }

@@ -6,6 +6,7 @@ import { TMP, api, axe, cli, closeBrowser, done, downloaded, faults, figures, op
   settled, shot, sleep, sql, startServer, stopServer, test, text, until, withPage } from './lib.mjs';
 import { boardJourneys } from './boards.mjs';
 import { runJourneys, runPages } from './runs.mjs';
+import { doorJourneys, turnJourneys } from './turns.mjs';
 
 const labelled = async (label) => (await api(`/v1/submissions?limit=10&label=${encodeURIComponent(label)}`)).items[0];
 const seeded = { whole: 'whole report', hostile: '<img src=x onerror="window.hacked=1">', formula: '=HYPERLINK("http://evil.example","click")' };
@@ -62,6 +63,8 @@ await test('import: turns come in, Fast_p and the tables show them', async () =>
     await until('the board has the new model', async () => /New Model/.test(await text(page, '#board tbody')));
   });
 });
+
+await turnJourneys();
 
 await test('live: an example is opened, validated, submitted, followed to its verdict', () => withPage(async (page) => {
   await open(page, '/submit?device=cpu');
@@ -130,7 +133,7 @@ await test('the whole report of a GPU: interval, histogram, roofline, instructio
   assert.match(await text(page, 'dd.big'), /1\.043×/);
   const all = await text(page, 'main');
   for (const shown of [/1\.036× to 1\.049×/, /cuBLAS 13\.1: 866\.4 µs/, /723\.9 TFLOP\/s/, /73,400,320/, /99\.8 %/, /1,755 \/ 1,785 \/ 1,980 MHz/, /sw_power_cap 34\.0 %/,
-    /reduce<float, 4>/, /noisy/])
+    /reduce<float, 4>/, /noisy/, /from 0\.900× to 1\.100×/, /candidate 723\.\d TFLOP\/s of 1,\d+ TFLOP\/s; 2,189 FLOP per byte/])
     assert.match(all, shown);
   assert.match(await page.locator('#L4 + .note').innerText(), /C7510: wgmma is serialized/);
   assert.match(await page.locator('#L7 + .note').innerText(), /16 bytes past its end/);
@@ -175,7 +178,8 @@ await test('a board of 1,000 entries', () => withPage(async (page) => {
   const ms = Date.now() - began;
   figures['web.board_1000_ms'] = [ms, 'ms'];
   assert.ok(ms < 15000, `${ms} ms`);
-  assert.match(await page.locator('#board tbody tr').first().innerText(), /^1\s+whole report/);
+  assert.match(await page.locator('#board tbody tr').first().innerText(), /^1\s+whole report[^]*99\.8 % tensor/);
+  assert.match(await text(page, '#board'), /speedup over cuBLAS 13\.1 \(866\.4 µs beside them\)/);
   // entries whose intervals meet share a rank
   assert.equal(await page.locator('#board tbody tr').nth(5).locator('td').first().innerText(), await page.locator('#board tbody tr').nth(4).locator('td').first().innerText());
 }));
@@ -186,7 +190,9 @@ await test('CSV: what the board shows, formulas made harmless', () => withPage(a
   const lines = (await downloaded(page, () => page.locator('#board').getByRole('button', { name: /CSV/ }).click())).split('\r\n');
   assert.match(lines[0], /^rank,Who,speedup,ci95_low,ci95_high,ms,/);
   assert.equal(lines.length, 1002);
-  assert.match(lines[1], /^1,whole report,1\.043,1\.036,1\.049,0\.8307,723\.84\d*,executed,/);
+  assert.match(lines[1], /^1,whole report,1\.043,1\.036,1\.049,0\.8307,723\.84\d*,executed,0\.998,/);
+  assert.match(lines[0], /,attempts,baseline,baseline_us$/);
+  assert.match(lines[1], /,1,cuBLAS 13\.1,866\.4$/);
   const formula = lines.find((l) => l.includes('HYPERLINK'));
   assert.match(formula, /^\d+,"'=HYPERLINK\(""http:\/\/evil\.example"",""click""\)"/);
 }));
@@ -326,6 +332,20 @@ await test('the system page tells of a device what it tells, and fits', () => wi
   await shot(page, 'system', false);
 }));
 
+await test('the system page has who waits, with place and estimate', () => withPage(async (page) => {
+  const first = await queued('first in line'), second = await queued('second in line');
+  await open(page, '/system');
+  const rows = page.locator('#submissions-under-way tbody tr');
+  await until('both', async () => (await rows.allInnerTexts()).filter((r) => /in line/.test(r)).length === 2);
+  const row = async (label) => (await rows.filter({ hasText: label }).innerText()).replace(/\s+/g, ' ');
+  assert.match(await row('first in line'), /^1 first in line .*sm_100a\/b200 \d+ s ago \d/);
+  assert.match(await row('second in line'), /^2 second in line /);
+  await deliver(await claim());
+  await until('the next', async () => /^1 second in line /.test(await row('second in line')));
+  await deliver(await claim());
+  for (const id of [first, second]) assert.equal((await api(`/v1/submissions/${id}`)).state, 'done');
+}));
+
 await test('what is not there says so: an unknown address, an unknown submission', () => withPage(async (page) => {
   await open(page, '/submissions/01a22971-c52b-75bd-b28d-feb012af546b');
   assert.match(await text(page, '.notice'), /no submission|nothing|not/i);
@@ -342,6 +362,8 @@ await test('without scripts there is the plain board', () => withPage(async (pag
   assert.ok((await page.locator('tbody').innerText()).includes(seeded.hostile));
 }, { javaScriptEnabled: false }));
 
+await doorJourneys();
+
 await test('without the modules of npm the page says where the plain board is', () => withPage(async (page) => {
   await page.route('**/vendor/**', (r) => r.abort());
   await page.goto('/');
@@ -353,11 +375,23 @@ figures['web.journeys'] = [passed(), 'journeys'];
 // ---- every page: fits a phone, axe finds nothing, in light and dark ----
 
 const whole = await labelled(seeded.whole), cpu = await labelled('by the browser'), hostile = await labelled(seeded.hostile);
-const pages = { home: '/?device=NVIDIA+H100+80GB+HBM3', 'fast-p': '/fast-p', tables: '/tables', submissions: '/submissions', 'submission-gpu': `/submissions/${whole.id}`,
+const pages = { home: '/?device=NVIDIA+H100+80GB+HBM3', 'fast-p': '/fast-p', turns: '/turns', tables: '/tables', submissions: '/submissions', 'submission-gpu': `/submissions/${whole.id}`,
   'submission-cpu': `/submissions/${cpu?.id || hostile.id}`, diff: `/submissions/${whole.id}/diff/${hostile.id}`, submit: '/submit', problems: '/problems', problem: '/problems/gemm',
-  system: '/system', 'plain-board': '/board?problem=gemm&arch=sm_90a&limit=20', ...(await runPages()) };
+  system: '/system', 'plain-board': '/board?problem=gemm&arch=sm_90a&limit=20', 'plain-tables': '/published', missing: '/nowhere', ...(await runPages()) };
+
+// A table's CSV stands before it; plain pages have no scripts.
+const withoutCsv = (page) => page.evaluate(() => [...document.querySelectorAll('main table')].filter((t) => {
+  const around = t.closest('.table, section');
+  return ![...(around?.querySelectorAll('button') || [])].some((b) => b.textContent === 'CSV');
+}).map((t) => t.innerText.slice(0, 80)));
 
 for (const [name, path] of Object.entries(pages)) {
+  if (!name.startsWith('plain-'))
+    await test(`every table has its CSV on ${name}`, () => withPage(async (page) => {
+      await open(page, path);
+      await sleep(300);
+      assert.deepEqual(await withoutCsv(page), []);
+    }));
   for (const colorScheme of ['light', 'dark']) {
     await test(`axe finds nothing on ${name}, ${colorScheme}`, () => withPage(async (page) => {
       await open(page, path);
