@@ -6,6 +6,21 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* Room for the origins of the ops of a function that has `ops` of them. */
+static bool origins_grow(struct program *p, uint32_t ops)
+{
+    uint32_t need = p->origin_count + ops;
+    if (need <= p->origin_cap)
+        return true;
+    uint32_t cap = need + p->origin_cap / 2;
+    struct origin *origins = realloc(p->origins, (size_t)cap * sizeof *origins);
+    if (!origins)
+        return false;
+    p->origins = origins;
+    p->origin_cap = cap;
+    return true;
+}
+
 bool decode_error(struct decoder *d, const char *fmt, ...)
 {
     if (d->fault->code != ERR_NONE)
@@ -29,11 +44,8 @@ struct op *decode_emit(struct decoder *d, handler *run)
     if (d->op_count == d->op_cap) {
         uint32_t cap = d->op_cap + d->op_cap / 2 + 64;
         struct op *ops = realloc(d->ops, cap * sizeof *ops);
-        struct origin *origins =
-            ops ? realloc(p->origins, (p->origin_count + cap) * sizeof *origins) : NULL;
         d->ops = ops ? ops : d->ops;
-        p->origins = origins ? origins : p->origins;
-        if (!ops || !origins || cap > REF_MASK) {
+        if (!ops || cap > REF_MASK || !origins_grow(p, cap)) {
             decode_error(d, "out of memory");
             return NULL;
         }

@@ -135,7 +135,7 @@ struct program {
     struct pooled *pool; /* hash table, while decoding only */
     uint32_t pool_mask, pool_count;
     struct origin *origins;
-    uint32_t origin_count;
+    uint32_t origin_count, origin_cap;
     uint32_t shared_static; /* bytes from VM_SHARED_START; dynamic memory follows */
     uint64_t *var_address;  /* by module->vars: shared addresses of this program, offsets of
                                locals and function parameters in their frame */

@@ -269,6 +269,10 @@ static int launch(struct ptxvm *vm, const struct ptx_module *m, struct arguments
     const char *entry = a->entry ? a->entry : only_entry(m);
     if (!entry || !ptxvm_kernel(vm, entry, &kernel))
         return wrong("--entry: no such kernel, or none was named", entry);
+    if (kernel.param_bytes > MAX_PARAMS)
+        return wrong("parameters of more bytes than a kernel may take", entry);
+    if (kernel.param_count > a->arg_count)
+        return wrong("--arg: one is needed for each parameter of the kernel", entry);
     if (!place_buffers(vm, a))
         return wrong("--buffer", "too much memory");
     for (size_t i = 0; i < a->arg_count; i++) {

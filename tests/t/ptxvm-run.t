@@ -126,4 +126,9 @@ for _ in 1 2 3 4 5 6 7 8; do
     cat "$TMP/out"
 done | sort -u > "$TMP/all"
 is 'and by a seed always in the same order' "$(wc -l < "$TMP/all")" 1
+vm launch "$KERNELS" --entry race --grid 3 --block 4 --buffer c=64 --arg @c
+is 'a parameter without an argument is not zero by accident' "$CODE $(grep -c 'each parameter' "$TMP/err")" '2 1'
+printf '.version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .b8 p[100000]) { ret; }\n' > "$TMP/k.ptx"
+vm launch "$TMP/k.ptx" --arg u32:1
+is 'nor are there more of them than a launch takes' "$CODE $(grep -c 'than a kernel may take' "$TMP/err")" '2 1'
 done_testing
