@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/util.h"
@@ -110,65 +111,63 @@ void turn_correctness_shape(json_t *document)
     }
 }
 
-/* How many of the ascending speedups are greater than p. */
-static size_t count_above(const json_t *speedups, double p)
+/* ---- Fast_p ---- */
+
+void fast_p_variant_release(struct fast_p_variant *v)
 {
-    size_t low = 0, high = json_array_size(speedups);
+    free(v->reached);
+    free(v->reached_target);
+    *v = (struct fast_p_variant){0};
+}
+
+size_t fast_p_quantiles(double *reached, size_t count)
+{
+    if (count <= FAST_P_QUANTILES)
+        return count;
+    for (size_t i = 0; i < FAST_P_QUANTILES; i++)
+        reached[i] = reached[(2 * i + 1) * count / (2 * (size_t)FAST_P_QUANTILES)];
+    return FAST_P_QUANTILES;
+}
+
+/* How many of the ascending speedups are greater than p. */
+static size_t count_above(const double *reached, size_t count, double p)
+{
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (json_number_value(json_array_get(speedups, middle)) > p)
+        if (reached[middle] > p)
             high = middle;
         else
             low = middle + 1;
     }
-    return json_array_size(speedups) - low;
+    return count - low;
 }
 
 /* Where there are only quantiles, each stands for an equal share of the turns. */
-static double fraction_above(const json_t *variant, const char *speedups, const char *total,
+static double fraction_above(const double *reached, size_t count, int64_t total, int64_t of,
                              double p)
 {
-    const json_t *list = json_object_get(variant, speedups);
-    size_t listed = json_array_size(list);
-    int64_t of = integer_of(variant, "of");
-    if (!listed || of <= 0)
+    if (!count || of <= 0)
         return 0;
-    return (double)count_above(list, p) * (double)integer_of(variant, total) / (double)listed /
-           (double)of;
+    return (double)count_above(reached, count, p) * (double)total / (double)count / (double)of;
 }
 
-static json_t *fast_p_at(const json_t *item, double p)
+json_t *fast_p_points(const struct fast_p_variant *variants, size_t variant_count, const double *p,
+                      size_t count)
 {
-    struct band all = {0}, target = {0};
-    size_t i;
-    json_t *variant;
-    json_array_foreach(json_object_get(item, "variants"), i, variant)
-    {
-        band_add(&all, fraction_above(variant, "speedups", "correct", p));
-        band_add(&target, fraction_above(variant, "speedups_target", "target", p));
-    }
-    return json_pack("{s:f, s:o, s:o}", "p", p, "all", band_json(&all), "target",
-                     band_json(&target));
-}
-
-void fast_p_shape(json_t *document, const double *p, size_t count, bool curves)
-{
-    size_t i, j;
-    json_t *item, *variant;
-    json_array_foreach(json_object_get(document, "items"), i, item)
-    {
-        json_t *points = json_array();
-        for (size_t k = 0; k < count; k++)
-            json_array_append_new(points, fast_p_at(item, p[k]));
-        json_object_set_new(item, "points", points);
-        json_array_foreach(json_object_get(item, "variants"), j, variant)
-        {
-            if (curves)
-                continue;
-            json_object_del(variant, "speedups");
-            json_object_del(variant, "speedups_target");
+    json_t *points = json_array();
+    for (size_t k = 0; k < count; k++) {
+        struct band all = {0}, target = {0};
+        for (size_t i = 0; i < variant_count; i++) {
+            const struct fast_p_variant *v = &variants[i];
+            band_add(&all, fraction_above(v->reached, v->reached_count, v->correct, v->of, p[k]));
+            band_add(&target, fraction_above(v->reached_target, v->reached_target_count, v->target,
+                                             v->of, p[k]));
         }
+        json_array_append_new(points, json_pack("{s:f, s:o, s:o}", "p", p[k], "all",
+                                                band_json(&all), "target", band_json(&target)));
     }
+    return points;
 }
 
 void transitions_shape(json_t *document)

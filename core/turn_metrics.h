@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PERCENT_TEXT = 16, FAST_P_POINTS = 64 };
+enum { PERCENT_TEXT = 16, FAST_P_POINTS = 64, FAST_P_QUANTILES = 2048 };
 
 /* 100 part / of with one decimal, exact quarters to even ("56.2" for 54 of 96), as printf rounds;
  * "" when `of` is 0. */
@@ -34,9 +34,24 @@ const char *label_of_title(const char *title);
  * variants. */
 void turn_correctness_shape(json_t *document);
 
-/* Adds to every item "points": [{"p", "all": {"mean", "low", "high"}, "target": {…}}] for the given
- * p, and drops the sorted speedups unless `curves`. */
-void fast_p_shape(json_t *document, const double *p, size_t count, bool curves);
+/* What Fast_p needs of one prompt variant: its turns, and the speedups of correct ones, all of them and
+ * those with target instructions, ascending. The lists are owned; fast_p_variant_release frees them. */
+struct fast_p_variant {
+    int64_t number, of, correct, target;
+    double *reached, *reached_target;
+    size_t reached_count, reached_target_count;
+};
+
+void fast_p_variant_release(struct fast_p_variant *v);
+
+/* Thins ascending speedups to the middles of FAST_P_QUANTILES equal shares, if there are more of them.
+ * Their number afterwards. */
+size_t fast_p_quantiles(double *reached, size_t count);
+
+/* [{"p", "all": {"mean", "low", "high"} | null, "target": {…} | null}] for the given p, over the
+ * variants of a cell. Lists shorter than `correct` and `target` are quantiles. New reference. */
+json_t *fast_p_points(const struct fast_p_variant *variants, size_t variant_count, const double *p,
+                      size_t count);
 
 /* Adds "label_titles" {name: the paper's word} to the document. */
 void transitions_shape(json_t *document);

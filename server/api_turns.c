@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "core/db/turns.h"
+#include "core/json_text.h"
 #include "core/turn_metrics.h"
 #include "server/api.h"
 #include "server/csv.h"
 
+enum { CURVES_BYTES = 16 * MIB };
 enum { TURNS_MOST = 1000, LIMITS_MOST = 8, CELLS_DEFAULT = 16, CELLS_MOST = 64, LIMITS_TEXT = 64 };
 
 static const char *const correctness_columns[] = {
@@ -136,27 +138,100 @@ enum err turn_correctness_get(struct request *r)
     return read_correctness(r);
 }
 
+/* Cells as they come: text of a curve's thousands of speedups, or objects for CSV, which has none. */
+struct fast_p_answer {
+    double p[FAST_P_POINTS];
+    size_t count, cells;
+    bool curves, csv;
+    struct buf text;
+    json_t *items;
+};
+
+static int add_bytes(const char *bytes, size_t n, void *b)
+{
+    buf_add(b, bytes, n);
+    return 0;
+}
+
+static void add_speedups(struct buf *b, const char *name, const double *reached, size_t count)
+{
+    buf_addf(b, ",\"%s\":[", name);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            buf_add(b, ",", 1);
+        json_add_real(b, reached[i]);
+    }
+    buf_add(b, "]", 1);
+}
+
+static void add_variant(struct buf *b, const struct fast_p_variant *v, bool curves)
+{
+    buf_addf(b, "{\"variant\":%lld,\"of\":%lld,\"correct\":%lld,\"target\":%lld",
+             (long long)v->number, (long long)v->of, (long long)v->correct, (long long)v->target);
+    if (curves) {
+        add_speedups(b, "speedups", v->reached, v->reached_count);
+        add_speedups(b, "speedups_target", v->reached_target, v->reached_target_count);
+    }
+    buf_adds(b, "}");
+}
+
+static enum err add_cell(void *arg, const struct fast_p_cell *cell, struct fault *f)
+{
+    struct fast_p_answer *a = arg;
+    struct buf *b = &a->text;
+    json_t *points = fast_p_points(cell->variants, cell->count, a->p, a->count);
+    if (a->csv) {
+        json_t *item = json_copy(cell->members);
+        json_object_set_new(item, "points", points);
+        json_array_append_new(a->items, item);
+        return ERR_NONE;
+    }
+    buf_adds(b, a->cells++ ? "," : "");
+    json_dump_callback(cell->members, add_bytes, b, ANSWER_JSON);
+    b->len -= !b->failed; /* its closing brace */
+    buf_adds(b, ",\"variants\":[");
+    for (size_t i = 0; i < cell->count; i++) {
+        buf_adds(b, i ? "," : "");
+        add_variant(b, &cell->variants[i], a->curves);
+    }
+    buf_adds(b, "],\"points\":");
+    json_dump_callback(points, add_bytes, b, ANSWER_JSON);
+    buf_adds(b, "}");
+    json_decref(points);
+    return b->failed
+               ? fault_set(f, ERR_TOO_LARGE,
+                           "the curves are larger than %zu bytes; ask for fewer cells", b->max)
+               : ERR_NONE;
+}
+
 static enum err read_fast_p(struct request *r)
 {
-    double p[FAST_P_POINTS];
-    size_t count = 0;
     int64_t turns = 0, most = 0;
-    bool curves = false;
+    struct fast_p_answer a = {0};
     struct cell_filter q = read_filter(r);
-    json_t *document = NULL;
     enum err e = request_number(r, "turns", 1, TURNS_MOST, 8, &turns);
     if (!e)
         e = request_number(r, "limit", 1, CELLS_MOST, CELLS_DEFAULT, &most);
     if (!e)
-        e = request_yesno(r, "curves", &curves);
+        e = request_yesno(r, "curves", &a.curves);
     if (!e)
-        e = read_points(r, p, &count);
+        e = read_points(r, a.p, &a.count);
     if (!e)
-        e = turns_fast_p(r->db, (int)turns, (int)most, &q, &document, &r->fault);
+        e = csv_wanted(r, &a.csv);
     if (e)
         return e;
-    fast_p_shape(document, p, count, curves);
-    return answer_cells(r, document, "points", fast_p_columns, COUNT_OF(fast_p_columns));
+    a.items = json_array();
+    json_t *document = request_keep_json(r, json_pack("{s:o}", "items", a.items));
+    buf_init(&a.text, CURVES_BYTES);
+    buf_adds(&a.text, "{\"items\":[");
+    e = turns_fast_p(r->db, (int)turns, (int)most, &q, add_cell, &a, &r->fault);
+    buf_adds(&a.text, "]}\n");
+    if (!e && !a.csv)
+        return answer_buf(r, 200, "application/json", &a.text);
+    buf_release(&a.text);
+    return e ? e
+             : answer_csv(r, fast_p_columns, COUNT_OF(fast_p_columns),
+                          request_keep_json(r, flatten(document, "points")));
 }
 
 enum err fast_p_get(struct request *r)

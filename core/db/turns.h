@@ -6,6 +6,7 @@
 #define CORE_DB_TURNS_H
 
 #include "core/db/db.h"
+#include "core/turn_metrics.h"
 
 /* Which cells; NULL: any. */
 struct cell_filter {
@@ -19,11 +20,20 @@ struct cell_filter {
 enum err turns_correctness(struct db *db, const char *limits, const struct cell_filter *q,
                            json_t **out, struct fault *f);
 
-/* Of at most `most` cells, over the first `turns` turns: {"items": [{cell, …, "turns", "exact",
- * "variants":
- * [{"variant", "of", "correct", "target", "speedups", "speedups_target"}]}]}. */
-enum err turns_fast_p(struct db *db, int turns, int most, const struct cell_filter *q, json_t **out,
-                      struct fault *f);
+/* A cell's turns for Fast_p. */
+struct fast_p_cell {
+    json_t *members; /* {"cell", …, "turns", "exact"}: lists are quantiles if they are not exact */
+    const struct fast_p_variant *variants; /* by number */
+    size_t count;
+};
+
+/* What it is given lives as long as the call. */
+typedef enum err fast_p_fn(void *arg, const struct fast_p_cell *cell, struct fault *f);
+
+/* Calls `each` with one cell after the other, at most `most` of them, over their first `turns` turns, until
+ * it fails. Each cell is as it was at one moment; what an import replaces in between has no turns. */
+enum err turns_fast_p(struct db *db, int turns, int most, const struct cell_filter *q,
+                      fast_p_fn *each, void *arg, struct fault *f);
 
 /* {"items": [{cell, …, "labels": [{"n", "label", "turns"}], "transitions": [{"n", "from", "to",
  * "turns"}], "reasoning": [{"n", "median_tokens"}]}]}. */

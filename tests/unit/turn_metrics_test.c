@@ -51,20 +51,9 @@ static void wilson_is_wilsons(void **state)
     }
 }
 
-static json_t *two_variants(void)
+static double at(const json_t *points, size_t point, const char *which, const char *member)
 {
-    return json_loads("{\"items\": [{\"variants\": ["
-                      "{\"variant\": 0, \"of\": 8, \"correct\": 3, \"target\": 2,"
-                      " \"speedups\": [0.5, 1.0, 1.0], \"speedups_target\": [1.0, 1.0]},"
-                      "{\"variant\": 1, \"of\": 4, \"correct\": 1, \"target\": 0,"
-                      " \"speedups\": [2.0], \"speedups_target\": []}]}]}",
-                      0, NULL);
-}
-
-static double at(const json_t *document, size_t point, const char *which, const char *member)
-{
-    const json_t *item = json_array_get(json_object_get(document, "items"), 0);
-    const json_t *p = json_array_get(json_object_get(item, "points"), point);
+    const json_t *p = json_array_get(points, point);
     return json_real_value(json_object_get(json_object_get(p, which), member));
 }
 
@@ -74,34 +63,63 @@ static void fast_p_is_strict(void **state)
     static const double first[] = {3. / 8, 2. / 8, 2. / 8, 0, 0},
                         second[] = {.25, .25, .25, .25, 0};
     static const double target[] = {2. / 8, 2. / 8, 2. / 8, 0, 0};
+    double reached[] = {0.5, 1, 1}, one[] = {2};
+    struct fast_p_variant variants[] = {
+        {.number = 0,
+         .of = 8,
+         .correct = 3,
+         .target = 2,
+         .reached = reached,
+         .reached_count = 3,
+         .reached_target = reached + 1,
+         .reached_target_count = 2},
+        {.number = 1, .of = 4, .correct = 1, .target = 0, .reached = one, .reached_count = 1}};
     (void)state;
-    json_t *document = two_variants();
-    fast_p_shape(document, p, 5, true);
+    json_t *points = fast_p_points(variants, 2, p, 5);
+    assert_int_equal(json_array_size(points), 5);
     for (size_t i = 0; i < 5; i++) {
-        assert_true(at(document, i, "all", "mean") == (first[i] + second[i]) / 2);
-        assert_true(at(document, i, "all", "low") == fmin(first[i], second[i]));
-        assert_true(at(document, i, "all", "high") == fmax(first[i], second[i]));
-        assert_true(at(document, i, "target", "high") == target[i]);
-        assert_true(at(document, i, "target", "low") == 0);
+        assert_true(json_real_value(json_object_get(json_array_get(points, i), "p")) == p[i]);
+        assert_true(at(points, i, "all", "mean") == (first[i] + second[i]) / 2);
+        assert_true(at(points, i, "all", "low") == fmin(first[i], second[i]));
+        assert_true(at(points, i, "all", "high") == fmax(first[i], second[i]));
+        assert_true(at(points, i, "target", "high") == target[i]);
+        assert_true(at(points, i, "target", "low") == 0);
     }
-    json_decref(document);
+    json_decref(points);
+    points = fast_p_points(NULL, 0, p, 1); /* a cell without trajectories */
+    assert_true(json_is_null(json_object_get(json_array_get(points, 0), "all")));
+    json_decref(points);
 }
 
 /* 4 quantiles of 100 correct turns in 200: each stands for 25. */
 static void quantiles_stand_for_equal_shares(void **state)
 {
     static const double p[] = {0, 1.5};
+    double reached[] = {1, 1.25, 1.75, 2};
+    struct fast_p_variant v = {.of = 200, .correct = 100, .reached = reached, .reached_count = 4};
     (void)state;
-    json_t *document =
-        json_loads("{\"items\": [{\"variants\": [{\"of\": 200, \"correct\": 100, \"target\": 0,"
-                   " \"speedups\": [1, 1.25, 1.75, 2], \"speedups_target\": []}]}]}",
-                   0, NULL);
-    fast_p_shape(document, p, 2, false);
-    assert_true(at(document, 0, "all", "mean") == 0.5);
-    assert_true(at(document, 1, "all", "mean") == 0.25);
-    const json_t *item = json_array_get(json_object_get(document, "items"), 0);
-    assert_null(json_object_get(json_array_get(json_object_get(item, "variants"), 0), "speedups"));
-    json_decref(document);
+    json_t *points = fast_p_points(&v, 1, p, 2);
+    assert_true(at(points, 0, "all", "mean") == 0.5);
+    assert_true(at(points, 1, "all", "mean") == 0.25);
+    json_decref(points);
+}
+
+static void many_speedups_are_thinned_to_middles_of_shares(void **state)
+{
+    enum { MANY = 10 * FAST_P_QUANTILES };
+    struct fast_p_variant v = {.reached = malloc(MANY * sizeof(double))};
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        v.reached[i] = (double)i;
+    assert_int_equal(fast_p_quantiles(v.reached, FAST_P_QUANTILES), FAST_P_QUANTILES);
+    assert_true(v.reached[FAST_P_QUANTILES - 1] ==
+                FAST_P_QUANTILES - 1); /* not more than that: as they are */
+    assert_int_equal(fast_p_quantiles(v.reached, MANY), FAST_P_QUANTILES);
+    for (size_t i = 0; i < FAST_P_QUANTILES; i++)
+        assert_true(v.reached[i] == (double)(10 * i + 5));
+    fast_p_variant_release(&v);
+    assert_null(v.reached);
+    fast_p_variant_release(&v); /* twice is harmless */
 }
 
 static void correctness_gets_rates(void **state)
@@ -140,6 +158,7 @@ int main(void)
         cmocka_unit_test(wilson_is_wilsons),
         cmocka_unit_test(fast_p_is_strict),
         cmocka_unit_test(quantiles_stand_for_equal_shares),
+        cmocka_unit_test(many_speedups_are_thinned_to_middles_of_shares),
         cmocka_unit_test(correctness_gets_rates),
         cmocka_unit_test(labels_are_the_papers),
     };
