@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charts over numbers with uPlot, drawn in the colours of the theme and again when that changes.
 import { html, useEffect, useRef } from './vendor/preact.js';
+import { number, share, times } from './format.js';
 import uPlot from './vendor/uplot.js';
 
 const stylesheet = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: '/vendor/uplot.css' });
@@ -19,20 +20,27 @@ const faint = (color, alpha) => color.replace('rgb(', 'rgba(').replace(')', `, $
 
 const HEIGHT = 300;
 
-// draw(): {options, data} of uPlot; called again when `keys` change, the theme does, or the width.
-function Chart({ title, label, draw, keys }) {
-  const at = useRef(null);
+// draw(): {options, data} of uPlot, and readout(x): what stands below while the pointer is at x, unless it is `mute`.
+// Called again when `keys` change or the theme does.
+function Chart({ title, label, draw, keys, mute }) {
+  const at = useRef(null),
+    below = useRef(null);
   useEffect(() => {
     let plot = null;
     const build = () => {
       plot?.destroy();
-      const { options, data } = draw();
+      const { options, data, readout } = draw();
+      const setCursor = (u) => {
+        const { left } = u.cursor;
+        if (below.current) below.current.textContent = left >= 0 ? readout(u.posToVal(left, 'x')) : '';
+      };
       plot = new uPlot(
         {
           width: at.current.clientWidth,
           height: HEIGHT,
           cursor: { y: false, drag: { x: false, y: false } },
           ...options,
+          hooks: { ...options.hooks, setCursor: [setCursor] },
         },
         data,
         at.current,
@@ -52,7 +60,7 @@ function Chart({ title, label, draw, keys }) {
     };
   }, keys);
   return html`<figure class="chart"><figcaption>${title}</figcaption><div ref=${at} role="img" aria-label=${label}>
-    </div></figure>`;
+    </div>${!mute && html`<p class="quiet readout" aria-hidden="true" ref=${below}></p>`}</figure>`;
 }
 
 function axis(more) {
@@ -110,8 +118,10 @@ export function StepChart({ title, label, curves, keys }) {
       series.push({ label: c.name, stroke: color, width: 2, paths: stepped, points: { show: false } });
       data.push(spread(c, c.mean));
     }
+    const valueAt = (c, x) => c.mean[c.p.findLastIndex((p) => p <= x)];
     return {
       data,
+      readout: (x) => `p = ${x.toFixed(2)}: ${curves.map((c) => `${c.name} ${share(valueAt(c, x))}`).join(', ')}`,
       options: {
         series,
         bands,
@@ -150,8 +160,11 @@ export function TurnLines({ title, label, lines, goal, keys }) {
   const draw = () => {
     const count = Math.max(1, ...lines.map((l) => l.values.length));
     const most = Math.max(goal || 1, 1, ...lines.flatMap((l) => l.values.map((v) => v || 0)));
+    const turnAt = (x) => Math.min(count, Math.max(1, Math.round(x)));
     return {
       data: [Array.from({ length: count }, (_, i) => i + 1), ...lines.map((l) => l.values)],
+      readout: (x) =>
+        `turn ${turnAt(x)}: ${lines.map((l) => `${l.name} ${times(l.values[turnAt(x) - 1])}`).join(', ')}`,
       options: {
         legend: { show: false },
         scales: { x: { time: false, range: [0.7, count + 0.3] }, y: { range: [0, most * 1.08] } },
@@ -192,8 +205,15 @@ export function Histogram({ title, label, series, bins = 60, unit }) {
       return n;
     });
     const stepped = uPlot.paths.stepped({ align: 1 });
+    const binAt = (x) => Math.min(bins, Math.max(0, Math.floor((x - low) / width)));
     return {
       data: [xs, ...counts],
+      readout: (x) => {
+        const i = binAt(x);
+        const [from, to] = [low + i * width, low + (i + 1) * width].map(number);
+        const each = series.map((s, k) => `${counts[k][i]} of ${s.name}`);
+        return `${from} to ${i === bins ? 'the last' : to} ${unit}: ${each.join(', ')}`;
+      },
       options: {
         legend: { show: false },
         scales: { x: { time: false }, y: { range: (u, a, b) => [0, Math.max(1, b)] } },
@@ -248,5 +268,5 @@ export function Roofline({ title, label, peak, bandwidth, points }) {
       },
     };
   };
-  return html`<${Chart} ...${{ title, label, draw, keys: [points] }} />`;
+  return html`<${Chart} ...${{ title, label, draw, keys: [points], mute: true }} />`;
 }

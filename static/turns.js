@@ -39,6 +39,15 @@ export function tokens(v) {
 
 // ---- turns ----
 
+const MOST = 8; // limits that one request may ask for
+
+// Every limit up to the last turn, or as many as may be asked for: 1, 2, 4, … and the last.
+export function limitsOf(last) {
+  if (last <= MOST) return Array.from({ length: last }, (_, i) => i + 1).join(',');
+  const doubled = Array.from({ length: MOST - 1 }, (_, i) => 2 ** i).filter((t) => t < last);
+  return [...doubled, last].join(',');
+}
+
 // By n, of several tries at a turn the last; what is not there is undefined.
 export function turnsByN(turns) {
   const out = [];

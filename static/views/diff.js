@@ -39,7 +39,13 @@ export default function Diff({ captures: [a, b] }) {
         cell: (r) => html`${times(r.s.speedup?.value)}${r.s.speedup?.ci95 && html`<small>
           ${r.s.speedup.ci95.map(times).join(' to ')}</small>`}`,
       },
-      { head: 'Time, µs', csv: 'us', num: true, value: (r) => r.s.candidate_us, cell: (r) => number(r.s.candidate_us) },
+      {
+        head: 'Time, µs',
+        csv: 'us',
+        num: true,
+        value: (r) => r.s.candidate_us,
+        cell: (r) => number(r.s.candidate_us),
+      },
       { head: 'Target instructions', cls: 'wide-only', value: (r) => targetWord(r.s.target?.executed) },
       { head: 'When', value: (r) => r.s.created_at, cell: (r) => html`<${When} at=${r.s.created_at} />` },
     ]} rows=${[
@@ -69,7 +75,10 @@ function Numbers({ left, right }) {
         head: 'Change',
         num: true,
         value: change,
-        cell: (r) => (change(r) === null ? DASH : `${change(r) < 0 ? '−' : '+'}${Math.abs(100 * change(r)).toFixed(1)} %`),
+        cell: (r) => {
+          const c = change(r);
+          return c === null ? DASH : `${c < 0 ? '−' : '+'}${Math.abs(100 * c).toFixed(1)} %`;
+        },
       },
     ];
     return html`<${Choice} label="Rows" value=${which} onChange=${show} options=${[

@@ -222,8 +222,8 @@ function Board({ rows, choice, flops }) {
     { csv: 'baseline', cell: null, value: (r) => r.baseline && nameOf(r.baseline) },
     { csv: 'baseline_us', cell: null, value: (r) => r.baseline?.us },
   ].filter(Boolean);
-  return html`<${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns} rows=${rows}
-    rowClass=${(r) => r.origin}
+  return html`<${Table} name=${`Board ${choice.problem} ${choice.workload} ${choice.arch}`} columns=${columns}
+    rows=${rows} rowClass=${(r) => r.origin}
     empty=${html`No entry for this choice yet. <a
       href=${link('/submit', { problem: choice.problem, arch: choice.arch })}>Submit the first one.</a>`} />`;
 }

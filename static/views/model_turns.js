@@ -4,10 +4,8 @@ import { useData } from '../api.js';
 import { cellName, CellPicker, chooseCells, NO_TURNS } from '../cells.js';
 import { number, percent, share, times } from '../format.js';
 import { link, useQuery } from '../router.js';
-import { LABELS, labelClass, labelShort, labelTitle } from '../turns.js';
+import { LABELS, labelClass, labelShort, labelTitle, limitsOf } from '../turns.js';
 import { Empty, html, Load, Section, Select, Table } from '../ui.js';
-
-const MOST = 8; // limits that one request may ask for
 
 export default function ModelTurns() {
   const [query, set] = useQuery();
@@ -42,13 +40,6 @@ function Chosen({ items, query, set }) {
         <${Labels} of=${found} name=${cellName(cell)} />
         <${Transitions} of=${found} name=${cellName(cell)} step=${query.step} set=${set} />`;
     }}<//>`;
-}
-
-// Every limit up to the last turn, or as many as may be asked for: 1, 2, 4, … and the last.
-export function limitsOf(last) {
-  if (last <= MOST) return Array.from({ length: last }, (_, i) => i + 1).join(',');
-  const doubled = Array.from({ length: MOST - 1 }, (_, i) => 2 ** i).filter((t) => t < last);
-  return [...doubled, last].join(',');
 }
 
 // ---- how many ----

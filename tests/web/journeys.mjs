@@ -53,6 +53,10 @@ await test('import: turns come in, Fast_p and the tables show them', async () =>
     assert.match(await rows.nth(0).innerText(), /New Model\s+correct\s+25\.0 %/);
     assert.match(await rows.nth(1).innerText(), /12\.5 %/);
     await shot(page, 'fast_p');
+    const plot = await page.locator('figure .u-over').first().boundingBox();
+    await page.mouse.move(plot.x + plot.width * 0.52 / 1.05, plot.y + 20);
+    await until('what the curves say there stands below', async () =>
+      /p = 0\.52: New Model 12\.5 %$/.test(await text(page, '.readout')));
     await page.getByText('T = 1', { exact: true }).click();
     await until('T is in the address', () => new URL(page.url()).searchParams.get('turns') === '1');
     await until('all 12 of 12 first turns are correct', async () => /100\.0 %/.test(await rows.nth(0).innerText()));

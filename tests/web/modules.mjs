@@ -4,12 +4,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { kernelAt, languageOf, splitAnswer, splitThought } from '../../static/answer.js';
 import { eventReader } from '../../static/api.js';
+import { chooseCells } from '../../static/cells.js';
 import { evaluate } from '../../static/expr.js';
 import { deviceTitle, DASH, inputsText, number, problemTitle, ruleText, share, times } from '../../static/format.js';
 import { diffLines } from '../../static/lines.js';
 import { bestExecuted, mergeCells, rankRows } from '../../static/results.js';
 import { bodyOf, faultsAt, firstValues, suits } from '../../static/run_form.js';
-import { bestByTurn, dollars, labelCounts, LABELS, tokens, turnsByN, turnText } from '../../static/turns.js';
+import { bestByTurn, dollars, labelCounts, LABELS, limitsOf, tokens, turnsByN, turnText } from '../../static/turns.js';
 import { csvOf } from '../../static/ui.js';
 
 let count = 0, failed = 0;
@@ -157,6 +158,25 @@ test('the best up to each turn, by prompt: nothing before the first correct one,
 test('money and tokens', () => {
   assert.deepEqual([0, 0.12345, 0.00001, 1, 1234.5, null].map(dollars), ['$0.00', '$0.1235', '$1.0e-5', '$1.00', '$1234.50', DASH]);
   assert.deepEqual([0, 9999, 12345, 123456, 1234567, 12345678, undefined].map(tokens), ['0', '9,999', '12.3k', '123k', '1.23M', '12.3M', DASH]);
+});
+
+test('limits of turns: every one, or as many as may be asked for, and the last', () => {
+  assert.deepEqual([1, 4, 8, 9, 64].map(limitsOf), ['1', '1,2,3,4', '1,2,3,4,5,6,7,8', '1,2,4,8,9', '1,2,4,8,16,32,64']);
+});
+
+test('cells: the address is followed as far as there is something, else the usual', () => {
+  const cell = (problem, device_model, workload) => ({ problem, device_model, workload });
+  const items = [cell('mha_fwd', 'NVIDIA B200', 'a'), cell('gemm', 'NVIDIA B200', 'a'), cell('gemm', 'NVIDIA H100 80GB HBM3', 'a'),
+    cell('gemm', 'NVIDIA H100 80GB HBM3', 'b'), cell('gemm', 'NVIDIA H100 80GB HBM3', 'b')];
+  const chosen = (query) => { const c = chooseCells(items, query); return [c.problem, c.device, c.workload, c.cells.length]; };
+  assert.deepEqual(chosen({}), ['gemm', 'NVIDIA H100 80GB HBM3', 'b', 2]);
+  assert.deepEqual(chosen({ problem: 'mha_fwd', device: 'NVIDIA H100 80GB HBM3' }), ['mha_fwd', 'NVIDIA B200', 'a', 1]);
+  assert.deepEqual(chosen({ device: 'NVIDIA B200', workload: 'b' }), ['gemm', 'NVIDIA B200', 'a', 1]);
+});
+
+test('CSV has the columns that have a value, and formulas are text', () => {
+  const columns = [{ head: 'Name', csv: 'name', value: (r) => r.name }, { head: 'Bar', cell: () => 'only seen' }, { csv: 'n', cell: null, value: (r) => r.n }];
+  assert.equal(csvOf(columns, [{ name: '=1+1', n: -1 }, { name: 'a "b",c', n: null }]), 'name,n\r\n"\'=1+1",-1\r\n"a ""b"",c",\r\n');
 });
 
 test('a run is asked for with what was said, and with nothing else', () => {
