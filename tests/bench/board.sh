@@ -18,6 +18,7 @@ SECONDS_EACH=${1:-10} ENTRIES=${2:-20000}
 NGINX=$(command -v nginx || echo /usr/sbin/nginx)
 command -v wrk >/dev/null || bail 'wrk is not installed (apt-get install wrk)'
 [ -x "$NGINX" ] || bail 'nginx is not installed (apt-get install nginx-light)'
+PG_BUFFERS=128MB # the default, as the service has it
 db_start && server_start
 fake_worker
 

@@ -8,6 +8,7 @@
 #   usage: tests/bench/turns.sh [REQUESTS]
 REQUESTS=${1:-100} # at most 100: every one reads Fast_p at another p
 . "$(dirname "$0")/../t/lib.sh"
+PG_BUFFERS=128MB # the default, as the service has it
 db_start && server_start
 
 sql "
@@ -49,9 +50,16 @@ end=$(date +%s%N)
 sql 'VACUUM ANALYZE' >/dev/null # as autovacuum would
 printf 'metrics.turns_written_per_s %.0f 1/s\n' "$(awk "BEGIN { print 16000 / (($end - $start) / 1e9) }")"
 
+# limit_of I: what the I-th request has in place of M; 100 of them differ.
+limit_of()
+{
+    printf '%d' $(($1 % 50 + 1))
+    [ "$1" -le 50 ] || printf '\\&origin=local'
+}
+
 # p99 NAME PATH…: of REQUESTS requests to each path in turn, after a dozen that let every database connection of the
-# server see the path once; every one has another value of p or turns, which the
-# cache does not know.
+# server see the path once. Every one is new to the cache: N is a number, and M is a limit, of which there are fewer, so
+# that half of the requests name the origin too; neither changes what a path of one cell has to say.
 p99()
 {
     p9_name=$1
@@ -59,13 +67,13 @@ p99()
     : >"$TMP/times"
     for p9_path in "$@"; do
         for p9_i in $(seq 12); do
-            curl -s -o /dev/null "$URL$(printf "%s" "$p9_path" | sed "s/N/10$p9_i/")&format=json"
+            curl -s -o /dev/null "$URL$(printf "%s" "$p9_path" | sed "s/N/10$p9_i/; s/M/$p9_i/")&format=json"
         done
         p9_i=0
         while [ $p9_i -lt "$REQUESTS" ]; do
             p9_i=$((p9_i + 1))
             printf 'url = "%s%s"\noutput = "/dev/null"\nwrite-out = "%%{http_code} %%{time_starttransfer}\\n"\n' \
-                "$URL" "$(printf "%s" "$p9_path" | sed "s/N/$p9_i/")"
+                "$URL" "$(printf "%s" "$p9_path" | sed "s/N/$p9_i/; s/M/$(limit_of "$p9_i")/")"
         done >"$TMP/urls"
         curl -s -K "$TMP/urls" >>"$TMP/times" || bail "$p9_name: curl failed"
     done
@@ -76,5 +84,5 @@ p99()
 p99 metrics.million_turns_p99_ms "/v1/metrics/turn_correctness?turns=1,4,8,N"
 one='model=model%207&problem=problem%203'
 p99 metrics.million_turns_cell_p99_ms "/v1/metrics/turn_correctness?turns=8,N&$one" \
-    "/v1/metrics/fast_p?curves=1&p=N&limit=1&turns=8&$one" "/v1/metrics/transitions?limit=1&$one"
+    "/v1/metrics/fast_p?curves=1&p=N&limit=1&turns=8&$one" "/v1/metrics/transitions?limit=M&$one"
 T_DONE=1

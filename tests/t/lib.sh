@@ -290,7 +290,7 @@ db_start()
 pg_start()
 {
     cluster_run "$PG_USER" "$PG_DIR/data" "$PG_DIR" -c fsync=off -c full_page_writes=off \
-        -c shared_buffers=16MB -c max_connections=60 >>"$TMP/postgres.log" 2>&1 &
+        -c shared_buffers="${PG_BUFFERS:-16MB}" -c max_connections=60 >>"$TMP/postgres.log" 2>&1 &
     PG_PID=$!
     cluster_ready "$PG_DIR" 20 || bail 'PostgreSQL did not start'
 }
