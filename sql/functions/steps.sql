@@ -201,7 +201,7 @@ BEGIN
          WHERE e.submission_id = s.submission_id ORDER BY e.seq DESC LIMIT 1;
     END IF;
     RETURN json_build_object(
-        'run', r.id, 'owner', r.owner_id, 'name', coalesce(nullif(r.name, ''), left(r.id::text, 8)),
+        'run', r.id, 'owner', r.owner_id, 'name', coalesce(nullif(r.name, ''), right(r.id::text, 8)),
         'visibility', r.visibility, 'trajectory', s.trajectory, 'variant', t.variant, 'n', s.n, 'try', s.try,
         'turns', r.turns, 'problem', r.problem, 'workload', r.workload, 'arch', r.arch, 'device', r.device,
         'provider', r.provider, 'model', r.model, 'params', r.params, 'history', r.history, 'feedback', r.feedback,

@@ -14,8 +14,8 @@ const columns = [
     value: (s) => s.id,
     cls: 'who',
     cell: (s) =>
-      html`<a href=${`/submissions/${s.id}`}>${s.label || html`<span class="mono">${shortId(s.id)}</span>`}</a>
-        ${s.method && html`<small>${s.method}</small>`}`,
+      html`<a href=${`/submissions/${s.id}`}>${s.label || `${problemTitle(s.problem)} ${s.workload}`}</a>
+        <small>${s.method && html`${s.method} · `}<span class="mono">${shortId(s.id)}</span></small>`,
   },
   { csv: 'label', cell: null, value: (s) => s.label },
   { csv: 'method', cell: null, value: (s) => s.method },
