@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Published and local results in one form: cells (one model, condition, problem, workload, device) and board rows.
-import { modelTitle } from './format.js';
+import { modelTitle, shortId } from './format.js';
 
 const keyOf = (c) => [c.origin, c.model, c.condition || '', c.device_model, c.problem, c.workload].join('|');
 
@@ -51,13 +51,15 @@ export function rowOfCell(cell, turns) {
   };
 }
 
+// An entry of a run without a name is called by eight digits of its id (sql/functions/steps.sql): the model says more.
 export function rowOfEntry(item) {
+  const unnamed = item.method && /^[0-9a-f]{8}$/.test(item.label || '');
   return {
     id: item.id,
     origin: 'local',
-    who: item.label || `${item.id.slice(0, 8)}…`,
+    who: unnamed ? item.method : item.label || shortId(item.id),
     model: null,
-    method: item.method,
+    method: unnamed ? `run ${item.label}` : item.method,
     owner: item.owner,
     device_model: item.device_model,
     speedup: item.speedup?.value ?? null,

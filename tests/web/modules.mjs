@@ -8,7 +8,7 @@ import { chooseCells } from '../../static/cells.js';
 import { evaluate } from '../../static/expr.js';
 import { deviceTitle, DASH, inputsText, number, problemTitle, ruleText, share, times } from '../../static/format.js';
 import { diffLines } from '../../static/lines.js';
-import { bestExecuted, mergeCells, rankRows } from '../../static/results.js';
+import { bestExecuted, mergeCells, rankRows, rowOfEntry } from '../../static/results.js';
 import { bodyOf, faultsAt, firstValues, suits } from '../../static/run_form.js';
 import { bestByTurn, dollars, labelCounts, LABELS, limitsOf, tokens, turnsByN, turnText } from '../../static/turns.js';
 import { csvOf } from '../../static/ui.js';
@@ -172,6 +172,13 @@ test('cells: the address is followed as far as there is something, else the usua
   assert.deepEqual(chosen({}), ['gemm', 'NVIDIA H100 80GB HBM3', 'b', 2]);
   assert.deepEqual(chosen({ problem: 'mha_fwd', device: 'NVIDIA H100 80GB HBM3' }), ['mha_fwd', 'NVIDIA B200', 'a', 1]);
   assert.deepEqual(chosen({ device: 'NVIDIA B200', workload: 'b' }), ['gemm', 'NVIDIA B200', 'a', 1]);
+});
+
+test('an entry is called by its label, a run without a name by its model', () => {
+  const called = (label, method) => { const r = rowOfEntry({ id: '01a22ca3-9ee7-774f-9ba1-f41560eccc4c', label, method }); return [r.who, r.method]; };
+  assert.deepEqual(called('naive.cu', 'hand'), ['naive.cu', 'hand']);
+  assert.deepEqual(called('a250103d', 'a model'), ['a model', 'run a250103d']);
+  assert.deepEqual(called(null, null), ['01a22ca3…cc4c', null]);
 });
 
 test('CSV has the columns that have a value, and formulas are text', () => {
