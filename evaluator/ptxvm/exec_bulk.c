@@ -121,8 +121,10 @@ static bool decode_bulk(struct decoder *d, const struct row *row)
     if (row->aux && !decode_reduction(d, &aux))
         return false;
     uint32_t need = group ? 3 : aux & MULTICAST ? 5 : 4;
-    if (form_has(d, PTX_WORD_cp_mask) || d->instr->operand_count < need)
-        return decode_error(d, "is not executed by this device");
+    if (form_has(d, PTX_WORD_cp_mask))
+        return decode_error(d, "a mask of bytes needs sm_100");
+    if (d->instr->operand_count < need)
+        return decode_error(d, "%u operands where %u are needed", d->instr->operand_count, need);
     uint32_t a = async_decode_address(d, &d->operands[0]);
     uint32_t b = a ? async_decode_address(d, &d->operands[1]) : REF_NONE;
     uint32_t size = b ? decode_source(d, &d->operands[2], PTX_TYPE_u32) : REF_NONE;

@@ -30,7 +30,7 @@ enum {
     PTX_ARENA_BASE = 16 * 1024 * 1024, /* bytes */
     PTX_ARENA_FACTOR = 32,             /* bytes for each byte of input */
     PTX_MAX_WORDS = 24,                /* suffix words of one instruction */
-    PTX_MAX_TYPES = 4,                 /* of them types: d, a, b, c */
+    PTX_MAX_TYPES = 5,                 /* of them types: d, a, b, c, and of scale factors */
     PTX_MAX_DEPTH = 64,                /* nesting of scopes, expressions, initialisers */
     PTX_MAX_OPERANDS = 255,            /* operands of an instruction, elements of one list */
     PTX_MAX_REGS = 1 << 22,            /* registers of one function */

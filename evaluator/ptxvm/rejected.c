@@ -3,6 +3,8 @@
  * tests/data/ptx_forms.txt has them all. */
 #include "evaluator/ptxvm/decode.h"
 
+#include <string.h>
+
 enum { ANY = -1 };
 
 static const struct {
@@ -41,7 +43,16 @@ static const struct {
     {ANY, PTX_TYPE_f32x2, "pairs of f32 need sm_100"},
     {PTX_OP_st, PTX_WORD_bulk, "needs sm_100"},
     {PTX_OP_wmma, PTX_WORD_satfinite, "floating-point wmma has no .satfinite since PTX 6.5"},
-    {PTX_OP_mma, ANY, "products of quarter warps (m8n8k4 of f16) are not executed"},
+    {PTX_OP_redux, PTX_TYPE_f32, "redux of f32 needs sm_100a"},
+    {PTX_OP_min, PTX_WORD_abs, "three operands and .abs need sm_100"},
+    {PTX_OP_max, PTX_WORD_abs, "three operands and .abs need sm_100"},
+    {PTX_OP_ldmatrix, ANY, "matrices of elements under 16 bits need sm_100a"},
+    {PTX_OP_stmatrix, ANY, "matrices of elements under 16 bits need sm_100a"},
+    {PTX_OP_cvt, PTX_TYPE_e4m3x4, "four elements at once need sm_100a"},
+    {PTX_OP_cvt, PTX_TYPE_e5m2x4, "four elements at once need sm_100a"},
+    {PTX_OP_st, PTX_WORD_async, "st.async to global memory needs sm_100"},
+    {PTX_OP_red, PTX_WORD_async, "red.async to global memory needs sm_100"},
+    {PTX_OP_mma, PTX_WORD_kind__f8f6f4, "mma with .kind needs sm_120a"},
 };
 
 const char *rejected_reason(const struct ptx_form *form)
@@ -50,5 +61,10 @@ const char *rejected_reason(const struct ptx_form *form)
         if ((reasons[i].op == ANY || reasons[i].op == form->op) &&
             (reasons[i].word == ANY || ptx_form_has(form, (enum ptx_word)reasons[i].word)))
             return reasons[i].reason;
-    return "this device does not know it";
+    bool sum = form->op == PTX_OP_add || form->op == PTX_OP_sub || form->op == PTX_OP_fma;
+    if (sum && form->type_count == 2)
+        return "sums of mixed types need sm_100";
+    if (form->op == PTX_OP_mma && strstr(form->text, ".m8n8k4."))
+        return "products of quarter warps (m8n8k4 of f16) are not executed";
+    return "sm_90a has no such form, or ptxvm does not know it yet";
 }

@@ -159,7 +159,7 @@ static void test_bounds(void **state)
          "more than 255 elements in a list", 300},
         {HEAD ".entry k() { .reg .b32 r; mov.b32 r", ",r", "; }", "more than 255 operands", 300},
         {HEAD ".entry k() { mov", ".sync", " 1; }", "more than 24 words in one instruction", 1000},
-        {HEAD ".entry k() { mov", ".b32", " 1; }", "more than 4 types in one instruction", 1000},
+        {HEAD ".entry k() { mov", ".b32", " 1; }", "more than 5 types in one instruction", 1000},
         {HEAD ".entry k() {", " .reg .b32 %a<4194304>; .reg .b32 %b<4194304>;", "}",
          "more than 4194304 registers", 1},
         {HEAD,
