@@ -11,7 +11,7 @@
 #include "core/limits.h"
 
 enum { HIDDEN, ID, EPOCH, BASELINE };                     /* of BOARD_CHOICES */
-enum { BOARD, SPEEDUP, CI_LOW, CI_HIGH, ATTEMPTS, ITEM }; /* of BOARD_PAGE and BOARD_PAGES */
+enum { SPEEDUP, CI_LOW, CI_HIGH, ATTEMPTS, ITEM, BOARD }; /* of BOARD_PAGES; BOARD_PAGE has one */
 enum { ENTRY_BYTES = 64, BOARDS = 256, DIGITS = 20, NO_EPOCH = -1 };
 
 /* Of the boards that a reader may choose from, those of one epoch and one baseline. */
@@ -82,13 +82,13 @@ static void add_item(struct buf *out, const struct db_rows *rows, int row, int r
 }
 
 /* The entries with their ranks; those of several boards come mixed, each board's in its order. */
-static enum err add_items(const struct db_rows *rows, struct buf *out, struct fault *f)
+static enum err add_items(const struct db_rows *rows, bool mixed, struct buf *out, struct fault *f)
 {
     struct ranks all[BOARDS] = {0};
     if (rows->count) /* grow once */
         buf_room(out, (size_t)rows->count * (db_get_length(rows, 0, ITEM) + ENTRY_BYTES));
     for (int i = 0; i < rows->count; i++) {
-        struct ranks *r = ranks_of(all, (int64_t)db_get_binary(rows, i, BOARD));
+        struct ranks *r = mixed ? ranks_of(all, (int64_t)db_get_binary(rows, i, BOARD)) : all;
         if (!r)
             return fault_set(f, ERR_INTERNAL, "cannot rank more than %d boards at once", BOARDS);
         add_item(out, rows, i, next_rank(r, rows, i));
@@ -202,9 +202,10 @@ static enum err add_page(struct db *db, const struct choice *c, int limit, struc
     enum err e = ERR_NONE;
     buf_init(&ids, BOARDS * DIGITS);
     list_chosen(c, &ids);
+    bool mixed = ids.len && strchr(ids.data, ',');
     if (ids.failed)
         e = fault_set(f, ERR_INTERNAL, "cannot read more than %d boards at once", BOARDS);
-    else if (ids.len && strchr(ids.data, ','))
+    else if (mixed)
         e = db_run_binary(db, STMT_BOARD_PAGES, DB_ARGS(db_text(ids.data), db_int(limit)), &rows,
                           f);
     else if (ids.len)
@@ -212,7 +213,7 @@ static enum err add_page(struct db *db, const struct choice *c, int limit, struc
                           DB_ARGS(db_int(strtoll(ids.data + 1, NULL, 10)), db_int(limit)), &rows,
                           f);
     if (!e)
-        e = add_items(&rows, out, f);
+        e = add_items(&rows, mixed, out, f);
     db_rows_release(&rows);
     buf_release(&ids);
     return e;
