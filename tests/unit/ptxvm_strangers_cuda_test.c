@@ -338,13 +338,42 @@ static void libraries(void **state)
     STRANGER_ROWS("libraries", rows);
 }
 
+/* ---- apart.cu ---- */
+
+static void branches(const uint32_t *in, uint32_t *out)
+{
+    EACH(64)
+    {
+        uint32_t sum = 0, greatest = 1;
+        for (uint32_t k = i / 32 * 32; k < i / 32 * 32 + 32; k++) {
+            uint32_t x = in[k] & 0xffff, y = x % 3 == 0 ? x : x % 3 == 1 ? x / 2 : 1;
+            sum += x & 1 ? x : 2 * x;
+            greatest = y > greatest ? y : greatest;
+        }
+        out[i] = sum + greatest;
+    }
+}
+
+static void overridden(const uint32_t *in, uint32_t *out)
+{
+    EACH(64) out[i] = (in[i ^ 1] + 1) * (1 + (in[i] & 1));
+}
+
+static void apart(void **state)
+{
+    (void)state;
+    static const struct stranger rows[] = {
+        {"branches", 1, 64, false, 64, branches, NULL},
+        {"overridden", 1, 64, false, 64, overridden, NULL},
+    };
+    STRANGER_ROWS("apart", rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups),
-        cmocka_unit_test(atomics),
-        cmocka_unit_test(barriers),
-        cmocka_unit_test(libraries),
+        cmocka_unit_test(groups),    cmocka_unit_test(atomics), cmocka_unit_test(barriers),
+        cmocka_unit_test(libraries), cmocka_unit_test(apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
