@@ -40,7 +40,7 @@ unsigned char *access_global(struct warp *w, const struct op *op, int lane, uint
         kind = PTXVM_READ_ONLY_WRITE;
     if (kind == PTXVM_KIND_NONE)
         return a->host + (address - a->start);
-    stop_access(w, op, lane, kind, address, n, "global");
+    stop_access(w, op, lane, kind, address, n, align, "global");
     return NULL;
 }
 
@@ -57,7 +57,7 @@ unsigned char *access_shared(struct warp *w, const struct op *op, int lane, uint
                            : address >> VM_WINDOW_BITS ? PTXVM_WRONG_SPACE
                            : mode == ACCESS_READ       ? PTXVM_OUT_OF_BOUNDS_READ
                                                        : PTXVM_OUT_OF_BOUNDS_WRITE;
-    stop_access(w, op, lane, kind, address, n, "shared");
+    stop_access(w, op, lane, kind, address, n, align, "shared");
     return NULL;
 }
 
@@ -72,7 +72,7 @@ bool access_local(struct warp *w, const struct op *op, int lane, uint64_t addres
                            : address >> VM_WINDOW_BITS ? PTXVM_WRONG_SPACE
                            : mode == ACCESS_READ       ? PTXVM_OUT_OF_BOUNDS_READ
                                                        : PTXVM_OUT_OF_BOUNDS_WRITE;
-    stop_access(w, op, lane, kind, address, n, "local");
+    stop_access(w, op, lane, kind, address, n, align, "local");
     return false;
 }
 

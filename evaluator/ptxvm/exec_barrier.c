@@ -125,8 +125,10 @@ HANDLER(barrier)
         return NULL;
     if (number >= VM_BARRIER_CLUSTER || expected % VM_LANES || expected > VM_MAX_THREADS ||
         (op->aux == BAR_ARRIVE && !expected))
-        return stop_at(w, op, __builtin_ctz(exec), PTXVM_FAULT, PTXVM_BAD_BARRIER,
-                       "barrier %u for %u threads", number, expected);
+        return stop_at(
+            w, op, __builtin_ctz(exec), PTXVM_FAULT, PTXVM_BAD_BARRIER,
+            "barrier %u for %u threads: barriers are 0 to %d, threads a multiple of %d up to %d",
+            number, expected, VM_BARRIER_CLUSTER - 1, VM_LANES, VM_MAX_THREADS);
     if (!arrive(w, op, exec, number, expected))
         return NULL;
     if (op->aux != BAR_ARRIVE) {

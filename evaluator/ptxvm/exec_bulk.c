@@ -76,7 +76,8 @@ static bool copy_lane(struct warp *w, const struct op *op, int lane)
     uint64_t barrier = op->aux & TO_SHARED ? async_lane(w, op->c, lane) : 0;
     uint32_t n = ((const uint32_t *)vm_row(w, op->list[0]))[lane];
     if (n % ALIGN) {
-        stop_at(w, op, lane, PTXVM_FAULT, PTXVM_BAD_OPERAND, "bulk copy of %u bytes", n);
+        stop_at(w, op, lane, PTXVM_FAULT, PTXVM_BAD_OPERAND,
+                "bulk copy of %u bytes, which is no multiple of %d", n, ALIGN);
         return false;
     }
     const unsigned char *source = host_of(w, op, lane, op->aux & FROM_SHARED, from, n, ACCESS_READ);

@@ -147,7 +147,13 @@ static struct extent nearest(struct ptxvm_fault *f, const struct warp *w, const 
         e = (struct extent){a->start, a->size};
     } else {
         snprintf(f->allocation, sizeof f->allocation, "%s memory", space);
-        e.start = shared ? VM_SHARED_START : VM_LOCAL_START;
+        uint64_t window = shared ? f->address >> VM_PEER_SHIFT : 0;
+        uint32_t peers = w->cta->cluster->count;
+        if (window > peers && window <= VM_CLUSTER_MAX)
+            snprintf(f->allocation, sizeof f->allocation, "CTA %u of a cluster of %u",
+                     (uint32_t)window - 1, peers);
+        e.start = (shared ? VM_SHARED_START : VM_LOCAL_START) +
+                  (window <= VM_CLUSTER_MAX ? window << VM_PEER_SHIFT : 0);
         e.size = shared ? w->cta->shared_bytes : frame_end(w->frame) - VM_LOCAL_START;
     }
     if (f->address < e.start)
@@ -157,7 +163,7 @@ static struct extent nearest(struct ptxvm_fault *f, const struct warp *w, const 
     return e;
 }
 
-static void describe(struct ptxvm_fault *f, const char *space, struct extent e)
+static void describe(struct ptxvm_fault *f, const char *space, struct extent e, uint32_t align)
 {
     static const char *const what[PTXVM_KIND_COUNT] = {
         [PTXVM_OUT_OF_BOUNDS_READ] = "out-of-bounds read of",
@@ -177,13 +183,17 @@ static void describe(struct ptxvm_fault *f, const char *space, struct extent e)
     else if (f->allocation[0])
         snprintf(where, sizeof where, ", byte %" PRIu64 " of %s", f->address - e.start,
                  f->allocation);
+    char needed[64] = "";
+    if (f->kind == PTXVM_MISALIGNED)
+        snprintf(needed, sizeof needed, ": a multiple of %u is needed", align);
     snprintf(f->detail, sizeof f->detail,
-             "%s %" PRIu64 " bytes of %s memory at 0x%" PRIx64 "%.200s",
-             what[f->kind] ? what[f->kind] : "bad access to", f->bytes, space, f->address, where);
+             "%s %" PRIu64 " bytes of %s memory at 0x%" PRIx64 "%.200s%s",
+             what[f->kind] ? what[f->kind] : "bad access to", f->bytes, space, f->address, where,
+             needed);
 }
 
 const struct op *stop_access(struct warp *w, const struct op *op, int lane, enum ptxvm_kind kind,
-                             uint64_t address, uint32_t n, const char *space)
+                             uint64_t address, uint32_t n, uint32_t align, const char *space)
 {
     struct run *run = w->cta->run;
     w->event = EVENT_STOP;
@@ -200,7 +210,7 @@ const struct op *stop_access(struct warp *w, const struct op *op, int lane, enum
     if (f->kind == PTXVM_NULL_ACCESS)
         f->allocation[0] = '\0', f->distance = 0;
     fault_locate(f, w, op, lane);
-    describe(f, space, e);
+    describe(f, space, e, align);
     finish(run);
     return NULL;
 }

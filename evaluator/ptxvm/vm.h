@@ -373,7 +373,7 @@ bool access_copy(struct warp *w, const struct op *op, int lane, uint64_t address
 
 /* ---- fault.c: ends of a launch; each returns NULL so that a handler can return it ---- */
 const struct op *stop_access(struct warp *w, const struct op *op, int lane, enum ptxvm_kind kind,
-                             uint64_t address, uint32_t n, const char *space);
+                             uint64_t address, uint32_t n, uint32_t align, const char *space);
 __attribute__((format(printf, 6, 7))) const struct op *stop_at(struct warp *w, const struct op *op,
                                                                int lane, enum ptxvm_status status,
                                                                enum ptxvm_kind kind,

@@ -32,6 +32,16 @@ static const struct message messages[] = {
      PTXVM_FAULT, "4 bytes past the end of shared memory (64 bytes)"},
     {ENTRY("mov.u32 w1, s; mbarrier.arrive.shared.b64 d1, [w1];"), 1, 32, 0, 0, PTXVM_FAULT,
      "mbarrier.init was not executed there"},
+    {ENTRY("add.u64 d0, d0, 8; st.global.v4.u32 [d0], {w0, w0, w0, w0};"), 1, 32, 0, 0, PTXVM_FAULT,
+     "byte 8 of out: a multiple of 16 is needed"},
+    {ENTRY(
+         "mov.u32 w1, s; mapa.shared::cluster.u32 w2, w1, 1; st.shared::cluster.u32 [w2+32], w0;"),
+     2, 32, 2, 0, PTXVM_FAULT, "4 bytes past the end of shared memory (32 bytes)"},
+    {ENTRY("mov.u32 w1, s; mapa.shared::cluster.u32 w2, w1, 5; st.shared::cluster.u32 [w2], w0;"),
+     2, 32, 2, 0, PTXVM_FAULT, "CTA 5 of a cluster of 2"},
+    {ENTRY("mov.u32 w1, s; cp.async.bulk.global.shared::cta.bulk_group [d0], [w1], 24;"), 1, 32, 0,
+     0, PTXVM_FAULT, "bulk copy of 24 bytes, which is no multiple of 16"},
+    {ENTRY("bar.sync 1, 100;"), 1, 128, 0, 0, PTXVM_FAULT, "threads a multiple of 32 up to 1024"},
     /* a variable by the wrong space */
     {ENTRY("ld.u32 w1, [s];"), 1, 32, 0, 0, PTXVM_LAUNCH, "generic addresses (those of cvta)"},
     {ENTRY("atom.global.add.u32 w1, [s], 1;"), 1, 32, 0, 0, PTXVM_LAUNCH, "another state space"},
