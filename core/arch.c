@@ -242,6 +242,12 @@ static void read_entry(void *into, const char *folder, json_t *document, struct 
     read_arch(a, faults);
 }
 
+static int by_generation(const void *a, const void *b)
+{
+    const struct arch *x = a, *y = b;
+    return x->sm != y->sm ? (x->sm > y->sm) - (x->sm < y->sm) : strcmp(x->name, y->name);
+}
+
 enum err archs_load(struct archs *out, const char *home, struct fault *f)
 {
     static const struct catalog_kind kind = {"arch", "arch.json", "architecture",
@@ -249,7 +255,9 @@ enum err archs_load(struct archs *out, const char *home, struct fault *f)
     void *items;
     enum err e = catalog_load(&kind, home, &items, &out->count, f);
     out->items = items;
-    if (e != ERR_NONE)
+    if (e == ERR_NONE)
+        qsort(out->items, out->count, sizeof(*out->items), by_generation);
+    else
         archs_release(out);
     return e;
 }

@@ -47,7 +47,7 @@ struct arch {
     json_t *document;                                 /* the whole file, for GET /v1/archs/{name} */
 };
 
-/* All architectures below <home>/arch, sorted by name. Loaded once; owned by the registry. */
+/* All architectures below <home>/arch, oldest first. Loaded once; owned by the registry. */
 struct archs {
     struct arch *items;
     size_t count;

@@ -5,25 +5,10 @@
 
 #include "server/api.h"
 #include "server/board.h"
+#include "server/html.h"
 #include "server/service.h"
 
 enum { PAGE_BYTES = 4 * MIB };
-
-/* Appends text with what means something in HTML escaped. */
-static void add_text(struct buf *b, const char *s)
-{
-    for (; *s; s++) {
-        const char *escaped = *s == '&'   ? "&amp;"
-                              : *s == '<' ? "&lt;"
-                              : *s == '>' ? "&gt;"
-                              : *s == '"' ? "&quot;"
-                                          : NULL;
-        if (escaped)
-            buf_adds(b, escaped);
-        else
-            buf_add(b, s, 1);
-    }
-}
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -71,11 +56,11 @@ static void add_row(struct buf *b, const json_t *item)
     buf_adds(b, "<tr>");
     add_number(b, json_object_get(item, "rank"), 0);
     buf_addf(b, "<td><a href=\"/submissions/%s\">", text_of(item, "id"));
-    add_text(b, *label ? label : text_of(item, "id"));
+    html_add_text(b, *label ? label : text_of(item, "id"));
     buf_adds(b, "</a></td><td>");
-    add_text(b, text_of(item, "method"));
+    html_add_text(b, text_of(item, "method"));
     buf_adds(b, "</td><td>");
-    add_text(b, text_of(item, "owner"));
+    html_add_text(b, text_of(item, "owner"));
     buf_adds(b, "</td>");
     add_number(b, json_object_get(json_object_get(item, "speedup"), "value"), 3);
     add_number(b, json_object_get(item, "candidate_us"), 3);
@@ -83,7 +68,7 @@ static void add_row(struct buf *b, const json_t *item)
              json_is_true(target)    ? "executed"
              : json_is_false(target) ? "not executed"
                                      : "unknown");
-    add_text(b, text_of(item, "device_model"));
+    html_add_text(b, text_of(item, "device_model"));
     buf_adds(b, "</td>");
     add_number(b, json_object_get(item, "attempts"), 0);
     buf_adds(b, "</tr>\n");
@@ -101,9 +86,9 @@ static void add_hidden(struct buf *b, const json_t *hidden)
     {
         const char *label = text_of(item, "label");
         buf_addf(b, "<li><a href=\"/submissions/%s\">", text_of(item, "id"));
-        add_text(b, *label ? label : text_of(item, "id"));
+        html_add_text(b, *label ? label : text_of(item, "id"));
         buf_adds(b, "</a>: ");
-        add_text(b, text_of(item, "reason"));
+        html_add_text(b, text_of(item, "reason"));
         buf_adds(b, "</li>\n");
     }
     buf_adds(b, "</ul>\n");
@@ -115,14 +100,16 @@ static void add_page(struct buf *b, const struct registry *all, const struct boa
     size_t i;
     const json_t *item, *items = json_object_get(board, "items");
     const char *baseline = text_of(board, "baseline");
-    buf_adds(b,
-             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-             "<title>PTXBench board</title><link rel=\"stylesheet\" href=\"/style.css\"></head>\n"
-             "<body><header><a class=\"brand\" href=\"/\">PTXBench</a></header><main>\n<h1>");
-    add_text(b, q->problem);
-    buf_addf(b, " %s on %s</h1>\n<p>Speedup over %s on the same device: 1.0 is as fast.</p>\n",
-             q->workload, q->arch, *baseline ? baseline : "the vendor's library");
+    html_begin(b, "board", "/published", "The paper's tables");
+    buf_adds(b, "<h1>");
+    html_add_text(b, q->problem);
+    buf_adds(b, " ");
+    html_add_text(b, q->workload);
+    buf_adds(b, " on ");
+    html_add_text(b, q->arch);
+    buf_adds(b, "</h1>\n<p>Speedup over ");
+    html_add_text(b, *baseline ? baseline : "the vendor's library");
+    buf_adds(b, " on the same device: 1.0 is as fast.</p>\n");
     add_links(b, all);
     if (json_array_size(items)) {
         buf_adds(
@@ -137,7 +124,8 @@ static void add_page(struct buf *b, const struct registry *all, const struct boa
         buf_adds(b, "<p>No entry yet.</p>\n");
     }
     add_hidden(b, json_object_get(board, "hidden"));
-    buf_adds(b, "<p><a href=\"/v1\">API</a></p></main></body></html>\n");
+    buf_adds(b, "<p><a href=\"/v1\">API</a></p>");
+    html_end(b);
 }
 
 enum err board_html_get(struct request *r)

@@ -5,24 +5,10 @@
 #include "core/json.h"
 #include "core/util.h"
 #include "server/api.h"
+#include "server/html.h"
 
 enum { FILE_BYTES = 2 * MIB, PAGE_BYTES = 2 * MIB, LIMITS = 3 };
 static const int limits[LIMITS] = {1, 4, 8};
-
-static void add_text(struct buf *b, const char *s)
-{
-    for (; s && *s; s++) {
-        const char *escaped = *s == '&'   ? "&amp;"
-                              : *s == '<' ? "&lt;"
-                              : *s == '>' ? "&gt;"
-                              : *s == '"' ? "&quot;"
-                                          : NULL;
-        if (escaped)
-            buf_adds(b, escaped);
-        else
-            buf_add(b, s, 1);
-    }
-}
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -85,7 +71,7 @@ static void add_triple(struct buf *b, const json_t *cell, const char *side, bool
         if (speedup && json_is_number(best))
             buf_addf(b, "%.3f", json_number_value(best));
         else if (!speedup && json_integer_value(json_object_get(e, side)) > 0)
-            add_text(b, text_of(e, target ? "target_percent" : "correct_percent"));
+            html_add_text(b, text_of(e, target ? "target_percent" : "correct_percent"));
         else
             buf_adds(b, "–");
     }
@@ -114,9 +100,9 @@ static void add_rows(struct buf *b, const json_t *file, const json_t *table, con
     {
         const char *condition = text_of(row, "condition");
         buf_adds(b, "<tr><th scope=\"row\">");
-        add_text(b, text_of(row, "model"));
+        html_add_text(b, text_of(row, "model"));
         buf_adds(b, condition ? " " : "");
-        add_text(b, condition);
+        html_add_text(b, condition);
         buf_adds(b, "</th>");
         json_array_foreach(problems, j, problem)
             add_cell(b, cell_of(file, row, device, problem), speedup);
@@ -131,14 +117,14 @@ static void add_measure(struct buf *b, const json_t *file, const json_t *table,
     const json_t *problem;
     buf_addf(b, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table %lld, ",
              (long long)json_integer_value(json_array_get(json_object_get(table, "numbers"), 0)));
-    add_text(b, text_of(device, "title"));
+    html_add_text(b, text_of(device, "title"));
     buf_addf(b, ": %s\"><table class=\"paper\"><thead><tr><th scope=\"col\">%s</th>",
              speedup ? "best speedup" : "turn correctness",
              speedup ? "Best speedup" : "Turn correctness, %");
     json_array_foreach(problems, i, problem)
     {
         buf_adds(b, "<th scope=\"col\">");
-        add_text(b, text_of(problem, "title"));
+        html_add_text(b, text_of(problem, "title"));
         buf_adds(b, "</th>");
     }
     buf_adds(b, "</tr></thead><tbody>\n");
@@ -172,9 +158,9 @@ static void add_table(struct buf *b, const json_t *file, const json_t *table, co
     json_array_foreach(json_object_get(table, "numbers"), i, n)
         buf_addf(b, "%s %lld", i ? " and" : "", (long long)json_integer_value(n));
     buf_adds(b, ": ");
-    add_text(b, text_of(table, "title"));
+    html_add_text(b, text_of(table, "title"));
     buf_adds(b, ", ");
-    add_text(b, text_of(device, "title"));
+    html_add_text(b, text_of(device, "title"));
     buf_adds(b, "</h2>\n");
     add_measure(b, file, table, device, problems, false);
     add_measure(b, file, table, device, problems, true);
@@ -186,25 +172,20 @@ static void add_page(struct buf *b, const json_t *file)
 {
     size_t i, j;
     const json_t *table, *device;
-    buf_adds(b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-                "<title>PTXBench, the paper's tables</title><link rel=\"stylesheet\" "
-                "href=\"/style.css\"></head>\n"
-                "<body><header><a class=\"brand\" href=\"/\">PTXBench</a><nav><a "
-                "href=\"/board\">Board of this service</a>"
-                "</nav></header><main>\n<h1>The paper's tables</h1>\n<p>Speedup over cuBLAS and "
-                "cuDNN on the same GPU: 1.0 "
-                "is as fast. Each cell has T = 1 / 4 / 8 turns: with target instructions executed, "
-                "and in parentheses of "
-                "all correct turns. A dash: nothing qualifies.</p>\n");
+    html_begin(b, "the paper's tables", "/board", "Board of this service");
+    buf_adds(b,
+             "<h1>The paper's tables</h1>\n<p>Speedup over cuBLAS and cuDNN on the same GPU: 1.0 "
+             "is as fast. Each cell has T = 1 / 4 / 8 turns: with target instructions executed, "
+             "and in parentheses of all correct turns. A dash: nothing qualifies.</p>\n");
     json_array_foreach(json_object_get(file, "tables"), i, table)
         json_array_foreach(json_object_get(table, "devices"), j, device) add_table(
             b, file, table, named(json_object_get(file, "devices"), json_string_value(device)));
     buf_adds(b, "<p class=\"quiet\">Source: ");
-    add_text(b, text_of(file, "source"));
+    html_add_text(b, text_of(file, "source"));
     buf_adds(b, " (");
-    add_text(b, text_of(file, "date"));
-    buf_adds(b, ").</p></main></body></html>\n");
+    html_add_text(b, text_of(file, "date"));
+    buf_adds(b, ").</p>");
+    html_end(b);
 }
 
 enum err published_html_get(struct request *r)

@@ -138,7 +138,7 @@ static void bad_bodies(void **state)
          "'gem' is not a problem here; there are: gemm"},
         {"{'problem': 'gemm', " LAUNCH "," CUDA "}", "$.arch", "is required"},
         {"{'problem': 'gemm', 'arch': 'sm_80', " LAUNCH "," CUDA "}", "$.arch",
-         "there are: sm_100a, sm_90a"},
+         "there are: sm_90a, sm_100a"},
         {"{" BASE LAUNCH "," CUDA ", 'workload': 'm1'}", "$.workload",
          "is not a workload of gemm; there are: small"},
         {"{" BASE LAUNCH "," CUDA ", 'device': 'b200'}", "$.device",
