@@ -181,7 +181,7 @@ static enum err add_cell(void *arg, const struct fast_p_cell *cell, struct fault
     struct buf *b = &a->text;
     json_t *points = fast_p_points(cell->variants, cell->count, a->p, a->count);
     if (a->csv) {
-        json_t *item = json_copy(cell->members);
+        json_t *item = json_copy((json_t *)cell->members);
         json_object_set_new(item, "points", points);
         json_array_append_new(a->items, item);
         return ERR_NONE;

@@ -66,6 +66,17 @@ static void add_value(struct buf *b, const json_t *v)
         }
         return;
     }
+    if (json_is_object(v)) { /* counts: name=number with spaces between; names are ours */
+        const char *name;
+        json_t *item;
+        size_t i = 0;
+        json_object_foreach((json_t *)v, name, item)
+        {
+            buf_addf(b, "%s%s=", i++ ? " " : "", name);
+            add_value(b, item);
+        }
+        return;
+    }
     char *text = json_dumps(v, ANSWER_JSON);
     buf_adds(b, text ? text : "");
     free(text);

@@ -20,6 +20,11 @@ export function share(v) {
   const whole = tenths - down === 0.5 ? down + (down % 2) : Math.round(tenths);
   return `${(whole / 10).toFixed(1)} %`;
 }
+// {family: warps' instructions} in words.
+export const counts = (of) =>
+  Object.entries(of || {})
+    .map(([name, n]) => `${name} ${number(n)}`)
+    .join(', ');
 export const percent = (text) => (text === '' || text === undefined || text === null ? DASH : `${text} %`);
 
 // Milliseconds from microseconds, with the digits that a board needs.

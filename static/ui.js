@@ -2,7 +2,7 @@
 // What every view is made of. Text that came from somebody else only ever goes in as a child.
 import { html, useEffect, useRef, useState } from './vendor/preact.js';
 import { save, token } from './api.js';
-import { ago, DASH } from './format.js';
+import { ago, counts, DASH } from './format.js';
 
 export { html };
 
@@ -66,9 +66,10 @@ export function Verdict({ of: { verdict, state, flags = [] }, big }) {
 
 export const targetWord = (executed) =>
   executed === true ? 'executed' : executed === false ? 'not executed' : 'unknown';
-export function Target({ executed }) {
+export function Target({ executed, counts: of }) {
   const [sign, cls] = executed === true ? ['✓', 'good'] : executed === false ? ['✗', 'quiet'] : ['?', 'quiet'];
-  return html`<span class=${`target ${cls}`} title=${`target instructions ${targetWord(executed)}`}>
+  return html`<span class=${`target ${cls}`} title=${`target instructions ${targetWord(executed)}${
+    of ? `; by warps: ${counts(of)}` : ''}`}>
     <span aria-hidden="true">${sign}</span><span class="hidden">${targetWord(executed)}</span></span>`;
 }
 

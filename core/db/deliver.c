@@ -47,6 +47,23 @@ static unsigned bits_of(const json_t *names)
     return bits;
 }
 
+/* {family: warps' instructions} of the families of which some were executed; NULL: nothing was counted. */
+static json_t *counts_of(const json_t *families)
+{
+    json_t *counts = NULL, *family;
+    const char *name;
+    json_object_foreach((json_t *)families, name, family)
+    {
+        json_t *warps = json_object_get(family, "warps");
+        if (!json_is_integer(warps))
+            continue;
+        counts = counts ? counts : json_object();
+        if (json_integer_value(warps) > 0)
+            json_object_set(counts, name, warps);
+    }
+    return counts;
+}
+
 json_t *result_columns(const char *report, size_t len, struct fault *f)
 {
     json_error_t why;
@@ -72,6 +89,9 @@ json_t *result_columns(const char *report, size_t len, struct fault *f)
         json_object_set(columns, "ci_lo", json_array_get(ci95, 0));
         json_object_set(columns, "ci_hi", json_array_get(ci95, 1));
     }
+    json_t *counts = counts_of(json_object_get(json_object_get(r, "target"), "families"));
+    if (counts)
+        json_object_set_new(columns, "target_counts", counts);
     json_object_set_new(columns, "flags", json_integer(bits_of(json_object_get(r, "flags"))));
     json_decref(r);
     return columns;

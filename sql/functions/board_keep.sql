@@ -44,7 +44,7 @@ BEGIN
       CROSS JOIN LATERAL (SELECT r.speedup AS value,
             CASE WHEN r.ci_lo IS NOT NULL THEN ARRAY[r.ci_lo, r.ci_hi] END AS ci95) rate
       CROSS JOIN LATERAL (SELECT r.base_name AS name, r.base_version AS version, r.base_us AS us) base
-      CROSS JOIN LATERAL (SELECT r.inst AS executed, r.tensor_share) target
+      CROSS JOIN LATERAL (SELECT r.inst AS executed, r.tensor_share, r.target_counts AS counts) target
       CROSS JOIN LATERAL (SELECT s.id, s.label, s.method, o.name AS owner,
             CASE WHEN r.speedup IS NOT NULL THEN row_to_json(rate) END AS speedup, r.cand_us AS candidate_us,
             CASE WHEN r.base_name IS NOT NULL THEN row_to_json(base) END AS baseline,

@@ -84,7 +84,7 @@ SELECT s.id, s.owner_id, o.name AS owner, s.visibility, s.problem, s.workload, s
        e.id AS evaluation_id, e.seq, e.reason,
        r.attempt, r.worker, r.verdict, r.detail, r.flags, r.speedup, r.ci_lo, r.ci_hi, r.cand_us, r.base_us,
        r.base_name, r.base_version, r.inst, r.tensor_share, r.thread_instructions, r.wall_ms, r.device_model,
-       r.epoch, r.created_at AS finished_at
+       r.epoch, r.created_at AS finished_at, r.target_counts
   FROM submissions s
   JOIN owners o ON o.id = s.owner_id
  CROSS JOIN LATERAL (SELECT * FROM evaluations x WHERE x.submission_id = s.id ORDER BY x.seq DESC LIMIT 1) e
@@ -114,7 +114,7 @@ BEGIN
         'baseline', CASE WHEN v.base_name IS NOT NULL THEN jsonb_build_object(
             'name', v.base_name, 'version', v.base_version, 'us', v.base_us) END,
         'target', CASE WHEN v.verdict IS NOT NULL THEN jsonb_build_object(
-            'executed', v.inst, 'tensor_share', v.tensor_share) END,
+            'executed', v.inst, 'tensor_share', v.tensor_share, 'counts', v.target_counts) END,
         'thread_instructions', v.thread_instructions, 'device_model', v.device_model, 'epoch', v.epoch,
         'wall_ms', v.wall_ms, 'finished_at', iso8601(v.finished_at));
 END $$;

@@ -3,7 +3,7 @@
 import { useData } from '../api.js';
 import { cellName } from '../cells.js';
 import { DotChart } from '../dots.js';
-import { DASH, deviceTitle, msOfUs, number, percent, problemTitle, share, shortId, times } from '../format.js';
+import { counts, DASH, deviceTitle, msOfUs, number, percent, problemTitle, share, shortId, times } from '../format.js';
 import { mergeCells, modelsByBest, problemOrder, rankRows, rowOfCell, rowOfEntry } from '../results.js';
 import { link, useQuery } from '../router.js';
 import { Badge, html, Load, Section, Select, Table, Target, targetWord, When } from '../ui.js';
@@ -201,11 +201,12 @@ function Board({ rows, choice, flops }) {
       value: (r) => targetWord(r.executed),
       cell: (r) =>
         r.id || r.speedup !== null
-          ? html`<${Target} executed=${r.executed} />${r.tensorShare !== null && html`<small class="wide-only">
-            ${share(r.tensorShare)} tensor</small>`}`
+          ? html`<${Target} executed=${r.executed} counts=${r.counts} />${r.tensorShare !== null &&
+            html`<small class="wide-only">${share(r.tensorShare)} tensor</small>`}`
           : DASH,
     },
     { csv: 'tensor_share', cell: null, value: (r) => r.tensorShare },
+    { csv: 'target_counts', cell: null, value: (r) => counts(r.counts) },
     some('correct') && {
       head: `Correct, T = ${TURNS}`,
       csv: 'correct_percent',

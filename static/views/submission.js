@@ -2,7 +2,7 @@
 // One submission: what came of it at a glance, live while it runs, then every number of its report.
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
 import { call, follow } from '../api.js';
-import { deviceTitle, duration, number, problemTitle, share, shortId, times } from '../format.js';
+import { counts, deviceTitle, duration, number, problemTitle, share, shortId, times } from '../format.js';
 import { link, navigate, useTitle } from '../router.js';
 import { CopyLink, Facts, html, Loading, Notice, Select, targetWord, Verdict, When } from '../ui.js';
 import { Code, Report } from './report.js';
@@ -113,6 +113,7 @@ function Summary({ s, report }) {
     s.baseline && ['Baseline', `${s.baseline.name} ${s.baseline.version || ''}: ${number(s.baseline.us)} µs`],
     report?.timing?.tflops && ['Rate', `${number(report.timing.tflops)} TFLOP/s`],
     done && ['Target instructions', targetWord(s.target?.executed)],
+    s.target?.counts && ['Executed by warps', counts(s.target.counts) || 'none'],
     typeof s.target?.tensor_share === 'number' && ['Work on tensor units', share(s.target.tensor_share)],
     s.thread_instructions && ['Thread instructions', number(s.thread_instructions)],
     s.verdict === 'PASSED' &&

@@ -8,6 +8,7 @@ fake_worker
 
 # --- five submissions: timed, timed, wrong, untimed and loose, waiting ---
 timed='"cand_us": 10, "base_us": 15, "base_name": "cuBLAS", "base_version": "13", "inst": true, "tensor_share": 0.98'
+timed="$timed, \"target_counts\": {\"gmma\": 5, \"tma\": 2}"
 add()
 {
     post_ptx "label=$1"
@@ -67,6 +68,7 @@ unlike 'a wrong one is on no board' "$(cat "$TMP/body")" "$wrong"
 is 'unchanged: 304' "$(http GET "$board" -H "If-None-Match: $(header etag)")" 304
 is 'as CSV' "$(http GET "$board&format=csv") $(wc -l <"$TMP/body")" '200 4'
 unlike 'numbers are not smeared' "$(cat "$TMP/body")" '[0-9]{16}'
+is 'with what was executed of each family' "$(grep -c ',tma=2 gmma=5,' "$TMP/body")" 2
 is 'a wrong one stays off it' "$(grep -c "$wrong" "$TMP/body")" 0
 http GET "$board" >/dev/null
 fake_claim && fake_finish "{\"speedup\": 1.3, \"ci_lo\": 1.2, \"ci_hi\": 1.4, $timed}"

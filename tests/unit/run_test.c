@@ -160,7 +160,7 @@ static void bad_requests(void **state)
         {"{'problem': 'gemm', 'arch': 'sm_90a', 'model': 'm'}", "$.provider", "is required"},
         {"{'problem': 'gemm', 'arch': 'sm_90a', 'provider': 'p'}", "$.model", "is required"},
         {"{'problem': 'gem', 'arch': 'sm_90a'}", "$.problem", "there are: gemm, mha_bwd"},
-        {"{'problem': 'gemm', 'arch': 'sm_80'}", "$.arch", "there are: sm_100a, sm_90a"},
+        {"{'problem': 'gemm', 'arch': 'sm_80'}", "$.arch", "there are: sm_90a, sm_100a"},
         {"{" BASE ", 'workload': 'tiny'}", "$.workload", "'tiny' is not a workload of gemm"},
         {"{" BASE ", 'device': 'b200'}", "$.device", "'b200' is not a device of sm_90a"},
         {"{'problem': 'gemm', 'arch': 'sm_90a', 'provider': 'a/b'}", "$.provider",

@@ -10,7 +10,9 @@
 static const char report_passed[] =
     "{\"schema\":1,  "
     "\"verdict\":\"PASSED\",\"flags\":[\"loose\"],\"detail\":null,\"device_model\":\"ptxvm\","
-    "\"speedup\":null,\"target\":{\"executed\":true,\"tensor_share\":0.5},"
+    "\"speedup\":null,\"target\":{\"executed\":true,\"tensor_share\":0.5,\"families\":{\"gmma\":"
+    "{\"static\":2,\"warps\":64,\"threads\":2048},\"tma\":{\"static\":1,\"warps\":0,\"threads\":0}}"
+    "},"
     "\"counts\":{\"thread_instructions\":12345},\"wall_ms\":7.5,\"epoch\":1}";
 
 static void a_submission_is_followed_from_queue_to_result(void **state)
@@ -43,6 +45,9 @@ static void a_submission_is_followed_from_queue_to_result(void **state)
                         "loose");
     assert_int_equal(json_integer_value(json_object_get(doc, "thread_instructions")), 12345);
     assert_true(json_is_true(json_object_get(json_object_get(doc, "target"), "executed")));
+    const json_t *counts = json_object_get(json_object_get(doc, "target"), "counts"); /* what ran */
+    assert_int_equal(json_object_size(counts), 1);
+    assert_int_equal(json_integer_value(json_object_get(counts, "gmma")), 64);
     assert_int_equal(json_integer_value(json_object_get(doc, "rev")), 4);
     json_decref(doc);
 
@@ -367,8 +372,13 @@ static void a_report_that_is_none_is_not_stored(void **state)
 static void a_worker_tells_of_its_device(void **state)
 {
     struct db *db = *state;
-    struct worker_info w = {.name = "h:1:1", .host = "h", .device = "cuda:0", .device_uuid = "cuda:0:h",
-                            .device_model = "unknown", .lanes = "{}", .lease_ms = 30000};
+    struct worker_info w = {.name = "h:1:1",
+                            .host = "h",
+                            .device = "cuda:0",
+                            .device_uuid = "cuda:0:h",
+                            .device_model = "unknown",
+                            .lanes = "{}",
+                            .lease_ms = 30000};
     assert_ok(queue_worker_start(db, &w, f));
     assert_ok(queue_worker_health(db, w.name, "out", "no driver", NULL, f));
     assert_string_equal(sql("SELECT count(*) FROM workers w WHERE is_healthy(w)"), "0");
@@ -404,8 +414,7 @@ static void a_rerun_that_fails_leaves_the_board(void **state)
     assert_ok(store_submission_rerun(db, c.id, 0, 9, &doc, f));
     json_decref(doc);
     assert_true(claim(db, &j));
-    assert_string_equal(sql("SELECT count(*) FROM board_entries"),
-                        "1"); /* still what was judged */
+    assert_string_equal(sql("SELECT count(*) FROM board_entries"), "1"); /* still what was judged */
     assert_true(deliver(db, &j, "{\"verdict\":\"RUNTIME_ERROR\"}"));
     assert_string_equal(sql("SELECT count(*) FROM board_entries"), "0");
     job_release_memory(&j);
