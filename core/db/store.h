@@ -116,7 +116,7 @@ struct board_filter {
 /* {"epoch","epochs","baseline","baselines","hidden":[{"id","label","method","owner","reason",
  *  "hidden_at"}],"items":[{"rank"|null,"attempts","id","label","method","owner","speedup",
  *  "candidate_us","baseline","flags","target","thread_instructions","device_model","language",
- *  "source_sha256","created_at"}]}. Untimed entries come last, fewest executed thread instructions
+ *  "created_at"}]}. Untimed entries come last, fewest executed thread instructions
  * first. store_board_text: the same as text, appended to `out` without its opening brace: the caller
  * says what comes before. */
 enum err store_leaderboard(struct db *db, const struct board_filter *q, json_t **out,

@@ -50,7 +50,7 @@ BEGIN
             CASE WHEN r.base_name IS NOT NULL THEN row_to_json(base) END AS baseline,
             array_to_json(ARRAY(SELECT json_array_elements_text(flag_names(r.flags)))) AS flags,
             row_to_json(target) AS target, r.thread_instructions, r.device_model, s.language,
-            encode(s.source_sha, 'hex') AS source_sha256, iso8601(s.created_at) AS created_at) item
+            iso8601(s.created_at) AS created_at) item
      WHERE s.id = p_submission);
 END $$;
 
