@@ -16,8 +16,10 @@ static inline void diff_add_all(struct diff_cases *all)
     diff_add_scalars(all);
     diff_add_matrices(all);
     diff_add_copies(all);
-    if (!diff_add_forms(all))
+    if (!diff_add_forms(all)) {
+        fprintf(stderr, "cannot make a kernel of every form in tests/data/ptx_forms.txt below %s\n", home_dir());
         abort();
+    }
 }
 
 /* The parameters of every kernel, laid out as the driver does. */
