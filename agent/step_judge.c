@@ -40,13 +40,11 @@ static enum err submit(struct hand *h, struct fault *f)
     return e;
 }
 
-/* The run's name, or the first 8 of its id: a run is one entry of a board, however many turns it
- * has. */
+/* The run's name, or what the database calls one that has none: a run is one entry of a board, however many turns
+ * it has. */
 static void write_label(const struct hand *h, char out[LABEL])
 {
-    const char *name = text_of(h->job.work, "name");
-    int most = *name ? LIMIT_NAME : 8;
-    snprintf(out, LABEL, "%.*s", most, *name ? name : h->job.run);
+    snprintf(out, LABEL, "%.*s", LIMIT_NAME, text_of(h->job.work, "name"));
 }
 
 /* The body that a person would have POSTed. A plan that is not JSON is a fault of its own. */
