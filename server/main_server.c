@@ -44,7 +44,7 @@ static const struct {
     {"host", "NAME", "a host name to answer to, beside localhost; may be repeated", 'H'},
     {"trusted-proxy", "CIDR", "believe X-Forwarded-For of these peers; may be repeated", 't'},
     {"http-threads", "N", "threads that speak HTTP (default 2)", 'T'},
-    {"db-threads", "N", "threads that speak SQL, each with a connection (default: one more than processors, 3 to 16)", 'D'},
+    {"db-threads", "N", "threads that speak SQL (default: processors and one, 3 to 16)", 'D'},
     {"queued-limit", "N", "unfinished submissions per owner (default 100)", 'q'},
     {"lease-ms", "MS", "how long a silent worker keeps its job (default 30000)", 'L'},
     {"reap-ms", "MS", "between two looks for jobs of lost workers (default 10000)", 'R'},
