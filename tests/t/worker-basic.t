@@ -13,7 +13,7 @@ exits 'a number that is none is refused' 64 "$BIN/ptxbench-worker" --database "$
 
 PTXBENCH_POLL_MS=60000 fake_worker
 ok 'a worker is registered' wait_for 10 test -n "$(sleep 1; sql "SELECT name FROM workers WHERE stopped_at IS NULL")"
-is 'with a lane for each architecture' "$(sql 'SELECT lanes FROM workers')" '{sm_100a/cpu,sm_90a/cpu}'
+is 'with a lane for each architecture' "$(sql 'SELECT lanes FROM workers')" '{sm_90a/cpu,sm_100a/cpu}'
 is 'and its device' "$(sql 'SELECT uuid LIKE '"'cpu:%'"' AND model = '"'ptxvm'"' FROM devices')" t
 
 begin=$(now_ms)
