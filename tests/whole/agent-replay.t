@@ -44,7 +44,7 @@ feedback()
 }
 like 'the compiler'"'"'s complaint with its line' "$(feedback 0 1)" 'mov\.f33'
 like 'the kind of wrong numbers' "$(feedback 0 2)" '[Ww]rong|INCORRECT'
-like 'the faulting instruction and tensor' "$(feedback 2 3)" 'end of A in gemm_naive.*ld\.global'
+like 'the faulting instruction and tensor' "$(feedback 2 3)" 'end of A \([0-9]+ bytes\) in gemm_naive.*ld\.global'
 like 'who waits for whom' "$(feedback 6 0)" 'barrier|wait'
 like 'the member of the plan that is wrong' "$(feedback 5 0)" 'grid'
 like 'that no block was found' "$(feedback 0 0)" 'block'
