@@ -154,8 +154,9 @@ static void add_table(struct buf *b, const json_t *file, const json_t *table, co
     size_t i;
     const json_t *n;
     json_t *problems = problems_of(file, table);
-    buf_adds(b, "<section><h2>Table");
-    json_array_foreach(json_object_get(table, "numbers"), i, n)
+    const json_t *numbers = json_object_get(table, "numbers");
+    buf_adds(b, json_array_size(numbers) > 1 ? "<section><h2>Tables" : "<section><h2>Table");
+    json_array_foreach(numbers, i, n)
         buf_addf(b, "%s %lld", i ? " and" : "", (long long)json_integer_value(n));
     buf_adds(b, ": ");
     html_add_text(b, text_of(table, "title"));

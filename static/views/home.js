@@ -26,9 +26,7 @@ function choose(query, { problems, archs, cells, file }) {
     file.problems.find((p) => p.name === problem)?.workload ||
     workloads[0];
   const workload = workloads.includes(query.workload) ? query.workload : preferred;
-  const arch = archs.some((a) => a.name === query.arch)
-    ? query.arch
-    : (archs.find((a) => a.name === 'sm_90a') || archs[0]).name;
+  const arch = archs.some((a) => a.name === query.arch) ? query.arch : archs[0].name;
   return {
     problem,
     workload,
